@@ -1,0 +1,1 @@
+"""Batches: states, intake, waits, progress, finishing and reading."""

@@ -1,0 +1,1 @@
+"""GPU pools, admission, grants and leases. Only the allocator writes grants."""

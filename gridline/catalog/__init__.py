@@ -1,0 +1,1 @@
+"""Model cards, prices and qualification."""

@@ -1,0 +1,1 @@
+"""The gridline command."""

@@ -1,0 +1,1 @@
+"""The typed HTTP client that the dashboard and the command line share."""

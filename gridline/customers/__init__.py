@@ -1,0 +1,1 @@
+"""Accounts, their members, tokens and limits."""

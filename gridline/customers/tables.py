@@ -1,0 +1,82 @@
+"""Accounts and tokens. A token is stored as a hash; what is shown again is its last four characters."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index
+from sqlalchemy.orm import Mapped, mapped_column
+
+from gridline.db.base import Base
+
+
+class Account(Base):
+    """Who owns files, batches, tokens and credits."""
+
+    __tablename__ = "accounts"
+    __table_args__ = (
+        CheckConstraint("open_batches >= 0", name="open_batches_not_negative"),
+        CheckConstraint("files_count >= 0 AND files_bytes >= 0", name="files_not_negative"),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(unique=True)
+    created_at: Mapped[datetime]
+    open_batches: Mapped[int] = mapped_column(default=0)
+    open_batches_max: Mapped[int]
+    leases_max: Mapped[int]
+    daily_credits_nanos_max: Mapped[int]
+    datacenter_only: Mapped[bool] = mapped_column(default=False)
+    files_count: Mapped[int] = mapped_column(default=0)
+    files_bytes: Mapped[int] = mapped_column(default=0)
+
+
+class User(Base):
+    """A person who signs in to the dashboard (sign-up comes later; members already refer to it)."""
+
+    __tablename__ = "users"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    email: Mapped[str] = mapped_column(unique=True)
+    created_at: Mapped[datetime]
+
+
+class Member(Base):
+    """A user's role in an account."""
+
+    __tablename__ = "members"
+
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"), primary_key=True)
+    account_id: Mapped[str] = mapped_column(ForeignKey("accounts.id"), primary_key=True)
+    role: Mapped[str]
+
+
+class Token(Base):
+    """A bearer token of an account; the text itself is shown once and never stored."""
+
+    __tablename__ = "tokens"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    account_id: Mapped[str] = mapped_column(ForeignKey("accounts.id"), index=True)
+    name: Mapped[str]
+    hash: Mapped[str] = mapped_column(unique=True)
+    last_four: Mapped[str]
+    scopes: Mapped[list[Any]]
+    created_at: Mapped[datetime]
+    created_by: Mapped[str]
+    expires_at: Mapped[datetime | None]
+    revoked_at: Mapped[datetime | None]
+    last_used_at: Mapped[datetime | None]
+
+
+class Audit(Base):
+    """What operators, users and tokens did to accounts: append-only."""
+
+    __tablename__ = "audit"
+    __table_args__ = (Index("ix_audit_account_id_sequence", "account_id", "sequence"),)
+
+    sequence: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    account_id: Mapped[str | None]
+    at: Mapped[datetime]
+    actor: Mapped[str]
+    action: Mapped[str]
+    details: Mapped[dict[str, Any]]

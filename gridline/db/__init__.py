@@ -1,0 +1,1 @@
+"""The domain database: engine, one transaction a unit of work, migrations."""

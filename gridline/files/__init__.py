@@ -1,0 +1,1 @@
+"""Receiving, keeping and expiring customers' files."""

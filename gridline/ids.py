@@ -1,0 +1,44 @@
+"""Ids: a prefix and 24 random base62 characters (143 bits); derived ids for what must be made only once."""
+
+import re
+import secrets
+from hashlib import sha256
+from string import ascii_letters, digits
+
+ALPHABET = digits + ascii_letters
+RANDOM_CHARS = 24
+
+PREFIXES = {
+    "account": "acct_",
+    "batch": "batch_",
+    "error_file": "file-",
+    "event": "evt_",
+    "file": "file-",
+    "hold": "hold_",
+    "lease": "lease_",
+    "line": "batch_req_",
+    "request": "req_",
+    "token": "tok_",
+    "transaction": "txn_",
+    "upload": "upload_",
+}
+
+
+def new(kind: str) -> str:
+    """A fresh id of a kind of PREFIXES."""
+    return PREFIXES[kind] + "".join(secrets.choice(ALPHABET) for _ in range(RANDOM_CHARS))
+
+
+def derived(kind: str, *parts: str | int) -> str:
+    """The one id that these parts have: a retry finds what the first try wrote."""
+    number = int.from_bytes(sha256("\x1f".join(str(part) for part in (kind, *parts)).encode()).digest())
+    chars = []
+    for _ in range(RANDOM_CHARS):
+        number, index = divmod(number, len(ALPHABET))
+        chars.append(ALPHABET[index])
+    return PREFIXES[kind] + "".join(chars)
+
+
+def is_id(kind: str, value: str) -> bool:
+    """Whether the text has the shape of an id of this kind (says nothing about existence)."""
+    return re.fullmatch(re.escape(PREFIXES[kind]) + f"[0-9A-Za-z]{{{RANDOM_CHARS}}}", value) is not None

@@ -1,0 +1,1 @@
+"""The control loop: starts and resumes runs, allocates, renews, expires, reconciles."""

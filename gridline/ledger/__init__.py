@@ -1,0 +1,1 @@
+"""The books: accounts, transactions, entries, holds. The only room that moves money."""

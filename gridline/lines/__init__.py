@@ -1,0 +1,1 @@
+"""JSONL lines in and out: reading, checking, partitions, sealing and collating."""

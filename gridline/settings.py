@@ -1,0 +1,183 @@
+"""The one reader of the environment: every setting with its unit, default and meaning, frozen at first use.
+
+Nothing else in the project reads ``os.environ``. ``docs/configuration.md`` and ``.env.example`` list
+the same settings; a house test holds the three equal.
+"""
+
+import os
+import sys
+from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from gridline.errors import SettingInvalid
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def _setting(default: Any, meaning: str) -> Any:
+    """One setting: its default (a value, or a function without arguments) and what it means."""
+    if callable(default):
+        return field(default_factory=default, metadata={"meaning": meaning})
+    return field(default=default, metadata={"meaning": meaning})
+
+
+def _state_dir() -> Path:
+    """Root keeps state in a system folder that the database's own user may enter, others in the clone."""
+    if os.geteuid() == 0:
+        return Path("/var/lib/gridline") / sha256(str(ROOT).encode()).hexdigest()[:8]
+    return ROOT / ".gridline"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Every setting; the environment name is ``GRIDLINE_`` and the field's name in capitals."""
+
+    state_dir: Path = _setting(_state_dir, "Folder for the embedded database, objects, models, logs, secrets.")
+    database_url: str = _setting("", "Domain database as the app role, postgresql+psycopg://…; empty: embedded.")
+    database_owner_url: str = _setting("", "The same database as its owner, for migrations; empty: embedded.")
+    database_port: int = _setting(54329, "Loopback port of the embedded PostgreSQL.")
+    store_url: str = _setting("", "Object store: file:///folder or s3://bucket/prefix; empty: state_dir/objects.")
+    models_dir: str = _setting("", "Folder of prepared models; empty: state_dir/models.")
+    profile: str = _setting("gridline", "The API dialect, a file in gridline/profiles.")
+    api_host: str = _setting("127.0.0.1", "Address that the API listens on.")
+    api_port: int = _setting(8000, "Port of the API.")
+    api_url: str = _setting("", "Public URL of the API; empty: http://127.0.0.1:<api_port>.")
+    dashboard_port: int = _setting(8501, "Port of the dashboard.")
+    dashboard_url: str = _setting("", "Public URL of the dashboard; empty: http://127.0.0.1:<dashboard_port>.")
+    airflow_port: int = _setting(8080, "Port of the Airflow UI and REST API.")
+    airflow_url: str = _setting("", "URL of Airflow; empty: http://127.0.0.1:<airflow_port>.")
+    airflow_user: str = _setting("gridline-keeper", "The keeper's Airflow user: starts, reads, clears, annotates runs.")
+    airflow_password: str = _setting("", "Its password; empty: read from the state folder's secrets.")
+    airflow_parallelism: int = _setting(8, "Airflow tasks at once on this machine; GPU jobs get two fewer.")
+    pools: str = _setting(
+        '[{"name": "local", "gpus": 1, "models": ["*"], "datacenter": false}]',
+        "GPU pools as a JSON list: name, gpus (leases at once), models served, datacenter or not.",
+    )
+    deferred_runs_max: int = _setting(8, "Runs that may wait inside Airflow; further ones are parked.")
+    engine_python: str = _setting("", "Python of the engine environment; empty: .venv-engine/bin/python.")
+    engine_socket: str = _setting("", "Unix socket of the engine keeper; empty: state_dir/run/engines.sock.")
+    engine_idle_seconds: int = _setting(3600, "An engine idle for longer is stopped.")
+    engine_command: str = _setting("", "Replaces the engine's start command (tests put a stub engine here).")
+    token_pepper: str = _setting("", "Secret mixed into token hashes; empty: read from the state folder's secrets.")
+    metrics_port: int = _setting(9464, "Loopback port of the keeper's /metrics.")
+    log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR.")
+
+    @property
+    def secrets_dir(self) -> Path:
+        """Folder (mode 0700) of generated secrets, one file each."""
+        return self.state_dir / "secrets"
+
+    def secret(self, name: str) -> str:
+        """A secret: the setting of that name, or the file that ``gridline up`` generated."""
+        given = str(getattr(self, name, ""))
+        path = self.secrets_dir / name
+        if given:
+            return given
+        if path.exists():
+            return path.read_text().strip()
+        raise SettingInvalid(
+            f"GRIDLINE_{name.upper()} is not set and {path} does not exist. Set it, or run 'make up' once."
+        )
+
+    @property
+    def app_database_url(self) -> str:
+        """The domain database as the role ``gridline_app`` (no UPDATE or DELETE on ledger entries)."""
+        return self.database_url or self._embedded("gridline_app", "gridline")
+
+    @property
+    def owner_database_url(self) -> str:
+        """The domain database as its owner: migrations only."""
+        return self.database_owner_url or self._embedded("gridline_owner", "gridline")
+
+    def _embedded(self, role: str, database: str) -> str:
+        password = self.secret(f"database_{role}")
+        return f"postgresql+psycopg://{role}:{password}@127.0.0.1:{self.database_port}/{database}"
+
+    @property
+    def objects_url(self) -> str:
+        """Where objects are kept: ``file://`` or ``s3://``."""
+        return self.store_url or (self.state_dir / "objects").absolute().as_uri()
+
+    @property
+    def models_folder(self) -> Path:
+        """Folder with one prepared model a sub-folder, named by model id."""
+        return Path(self.models_dir) if self.models_dir else self.state_dir / "models"
+
+    @property
+    def engines_socket(self) -> Path:
+        """The engine keeper's Unix socket."""
+        return Path(self.engine_socket) if self.engine_socket else self.state_dir / "run" / "engines.sock"
+
+    @property
+    def engine_interpreter(self) -> str:
+        """Python that runs the engine and the GPU jobs."""
+        return self.engine_python or str(ROOT / ".venv-engine" / "bin" / "python")
+
+    @property
+    def public_api_url(self) -> str:
+        """Base of every API address, without a trailing slash."""
+        return (self.api_url or f"http://127.0.0.1:{self.api_port}").rstrip("/")
+
+    @property
+    def public_dashboard_url(self) -> str:
+        """Base of every dashboard address, without a trailing slash."""
+        return (self.dashboard_url or f"http://127.0.0.1:{self.dashboard_port}").rstrip("/")
+
+    @property
+    def public_airflow_url(self) -> str:
+        """Base of every Airflow address, without a trailing slash."""
+        return (self.airflow_url or f"http://127.0.0.1:{self.airflow_port}").rstrip("/")
+
+
+def env_name(setting: "Field[Any]") -> str:
+    """The environment variable of a setting."""
+    return f"GRIDLINE_{setting.name.upper()}"
+
+
+def read_settings(environ: dict[str, str]) -> Settings:
+    """Settings from a mapping of environment names; empty values count as absent.
+
+    Raises:
+        SettingInvalid: a value that is not of the setting's type, or an unknown GRIDLINE_ name.
+    """
+    types = get_type_hints(Settings)
+    known = {env_name(one): one for one in fields(Settings)}
+    unknown = sorted(name for name in environ if name.startswith("GRIDLINE_") and name not in known)
+    if unknown:
+        raise SettingInvalid(f"Unknown setting {', '.join(unknown)}: see docs/configuration.md for the names.")
+    values: dict[str, Any] = {}
+    for name, one in known.items():
+        text = environ.get(name, "")
+        if text:
+            values[one.name] = _parsed(name, text, types[one.name])
+    return Settings(**values)
+
+
+def _parsed(name: str, text: str, kind: type) -> Any:
+    try:
+        return kind(text)
+    except ValueError as error:
+        raise SettingInvalid(f"{name} must be a {kind.__name__}, got {text!r}.") from error
+
+
+@cache
+def settings() -> Settings:
+    """The process's settings, read once."""
+    return read_settings(dict(os.environ))
+
+
+def described() -> list[tuple[str, str, str]]:
+    """(environment name, default, meaning) of every setting, for the docs and their test."""
+    rows = []
+    for one in fields(Settings):
+        default = "" if one.default is MISSING else str(one.default)
+        rows.append((env_name(one), default, one.metadata["meaning"]))
+    return rows
+
+
+if __name__ == "__main__":
+    for row in described():
+        sys.stdout.write("\t".join(row) + "\n")

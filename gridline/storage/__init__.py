@@ -1,0 +1,1 @@
+"""The object store and the layout of every object in it."""

@@ -1,0 +1,1 @@
+"""Usage facts, written in the settling transaction."""
