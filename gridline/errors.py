@@ -28,7 +28,12 @@ class GridlineError(Exception):
     retryable: ClassVar[bool] = False
 
     def __init__(
-        self, message: str, *, code: str | None = None, param: str | None = None, limit: dict[str, Any] | None = None
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        param: str | None = None,
+        limit: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -38,7 +43,12 @@ class GridlineError(Exception):
 
     def body(self) -> dict[str, Any]:
         """OpenAI's error object: message, type, param and code, and ``limit`` where one was met."""
-        error: dict[str, Any] = {"message": self.message, "type": self.type, "param": self.param, "code": self.code}
+        error: dict[str, Any] = {
+            "message": self.message,
+            "type": self.type,
+            "param": self.param,
+            "code": self.code,
+        }
         if self.limit is not None:
             error["limit"] = self.limit
         return {"error": error}
@@ -53,7 +63,7 @@ class Refused(GridlineError):
 
     status = 400
     type = "invalid_request_error"
-    default_code = None
+    default_code: ClassVar[str | None] = None
 
 
 class InvalidRequest(Refused):
