@@ -1,0 +1,114 @@
+# Gridline's commands. `make help` lists them. Needs Python 3.11 and make, nothing else.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+MAKEFLAGS += --no-print-directory
+
+# For make only, never for the programs it starts (they refuse GRIDLINE_ names that are no settings).
+PYTHON ?= python3.11
+GRIDLINE_TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+ENGINE ?= $(if $(shell command -v nvidia-smi 2>/dev/null),engine-gpu,engine)
+T ?= tests
+unexport GRIDLINE_TORCH_INDEX ENGINE T PYTHON DEMO_ONCE
+# Without bytecode every program starts in twice the time.
+unexport PYTHONDONTWRITEBYTECODE
+
+RUN := .venv/bin/python -m
+INSTALL = $(PYTHON) requirements/install.py --torch-index "$(GRIDLINE_TORCH_INDEX)"
+
+.PHONY: help
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+
+.PHONY: python
+python:
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 is needed and '$(PYTHON)' is not on the PATH. \
+	Install it, or say where it is: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+
+.PHONY: environments
+environments: python
+	@$(INSTALL) platform $(ENGINE)
+
+.PHONY: environments-dev
+environments-dev: python
+	@$(INSTALL) platform dev $(ENGINE)
+
+.PHONY: checks-dev
+checks-dev: python
+	@$(INSTALL) platform dev
+
+.PHONY: demo
+demo: environments ## Install, start everything, run sample batches, stay up until Ctrl-C (DEMO_ONCE=1: end after them)
+	@exec $(RUN) gridline.operate.demo $(if $(DEMO_ONCE),--once)
+
+.PHONY: up
+up: environments ## Start the stack in the background
+	@$(RUN) gridline.cli.main up
+
+.PHONY: down
+down: ## Stop the stack
+	@if [ -x .venv/bin/python ]; then $(RUN) gridline.cli.main down; fi
+
+.PHONY: status
+status: ## What runs, and where
+	@$(RUN) gridline.cli.main status
+
+.PHONY: lint
+lint: checks-dev ## Style, imports between rooms
+	@$(RUN) ruff check .
+	@$(RUN) ruff format --check .
+	@.venv/bin/lint-imports --no-cache
+
+.PHONY: types
+types: checks-dev ## mypy, strict
+	@$(RUN) mypy
+
+.PHONY: test-fast
+test-fast: checks-dev ## Tests without Airflow, engine and browser, under 30 s
+	@$(RUN) pytest -q -n 2 -m "not stack and not engine and not airflow and not browser and not deep" $(T)
+
+.PHONY: test
+test: environments-dev browser lint types ## All tests that show the product works, at most 20 minutes
+	@$(RUN) pytest -q -n 2 -m "not stack and not engine and not airflow and not browser and not deep" $(T)
+	@$(RUN) pytest -q -m "(stack or engine or airflow or browser) and not deep" $(T)
+
+.PHONY: test-deep
+test-deep: environments-dev browser ## The long tests, at most 40 minutes more
+	@$(RUN) pytest -q -m deep $(T)
+
+# The browser tests need a real Chromium; as root it is installed here, else they say how.
+.PHONY: browser
+browser:
+	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "Installing chromium and chromium-driver for the browser tests"; \
+	  export DEBIAN_FRONTEND=noninteractive; \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null; \
+	else echo "No Chromium: the browser tests will fail. Install the packages chromium and chromium-driver."; fi
+
+.PHONY: bench
+bench: bench-overhead ## Every benchmark
+
+.PHONY: bench-overhead
+bench-overhead: environments ## Seconds from create to completed beside an empty DAG of the same tasks
+	@$(RUN) bench.overhead
+
+.PHONY: migrate
+migrate: environments ## Bring the domain database to the newest schema
+	@$(RUN) gridline.cli.main migrate
+
+.PHONY: books
+books: environments ## Prove that the books hold
+	@$(RUN) gridline.cli.main books
+
+# Compiles requirements/*.txt anew; no address of an index ends up in the files.
+COMPILE = ../.venv/bin/uv pip compile -q --generate-hashes -p 3.11 --custom-compile-command 'make requirements'
+.PHONY: requirements
+requirements: checks-dev ## Compile requirements/*.txt anew from requirements/*.in
+	cd requirements && $(COMPILE) uv.in -o uv.txt
+	cd requirements && $(COMPILE) platform.in -o platform.txt
+	cd requirements && $(COMPILE) dev.in -o dev.txt
+	cd requirements && $(COMPILE) --no-deps models.in -o models.txt
+	cd requirements && $(COMPILE) --excludes engine.excludes engine-gpu.in -o engine-gpu.txt
+	cd requirements && UV_FIND_LINKS="$$(../.venv/bin/python -m pip config get :env:.find-links 2>/dev/null \
+	  || ../.venv/bin/python -m pip config get global.find-links 2>/dev/null)" \
+	  $(COMPILE) --excludes engine.excludes engine-cpu.in -o engine-cpu.txt
