@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index
+from sqlalchemy import CheckConstraint, ForeignKey, Identity, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
 from gridline.db.base import Base
@@ -74,7 +74,7 @@ class Audit(Base):
     __tablename__ = "audit"
     __table_args__ = (Index("ix_audit_account_id_sequence", "account_id", "sequence"),)
 
-    sequence: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    sequence: Mapped[int] = mapped_column(Identity(), primary_key=True)
     account_id: Mapped[str | None]
     at: Mapped[datetime]
     actor: Mapped[str]

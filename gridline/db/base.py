@@ -1,7 +1,7 @@
 """The declarative base of every table, with constraint names that migrations can rely on."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import BigInteger, DateTime, MetaData, Text
 from sqlalchemy.dialects.postgresql import JSONB
@@ -20,7 +20,7 @@ class Base(DeclarativeBase):
             "pk": "pk_%(table_name)s",
         }
     )
-    type_annotation_map = {
+    type_annotation_map: ClassVar[dict[Any, Any]] = {
         str: Text(),
         int: BigInteger(),
         datetime: DateTime(timezone=True),

@@ -12,7 +12,9 @@ class File(Base):
     """One stored file. A deleted row keeps its metadata; its object is gone."""
 
     __tablename__ = "files"
-    __table_args__ = (Index("ix_files_account_id_created_at_sequence", "account_id", "created_at", "sequence"),)
+    __table_args__ = (
+        Index("ix_files_account_id_created_at_sequence", "account_id", "created_at", "sequence"),
+    )
 
     id: Mapped[str] = mapped_column(primary_key=True)
     sequence: Mapped[int] = mapped_column(Identity(), unique=True)

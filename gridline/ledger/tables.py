@@ -7,7 +7,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, ForeignKey, Identity, Index
+from sqlalchemy import CheckConstraint, ForeignKey, Identity, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from gridline.db.base import Base
@@ -45,12 +45,15 @@ class Balance(Base):
     """A book account and its balance. Books: ``<account id>:available``, ``<account id>:held``, ``platform:*``."""
 
     __tablename__ = "balances"
-    __table_args__ = (CheckConstraint("may_be_negative OR balance_nanos >= 0", name="balance_not_negative"),)
+    __table_args__ = (
+        CheckConstraint("may_be_negative OR balance_nanos >= 0", name="balance_not_negative"),
+        CheckConstraint("may_be_negative = (account_id IS NULL)", name="only_platform_may_be_negative"),
+    )
 
     book: Mapped[str] = mapped_column(primary_key=True)
     account_id: Mapped[str | None] = mapped_column(ForeignKey("accounts.id"), index=True)
     may_be_negative: Mapped[bool]
-    balance_nanos: Mapped[int] = mapped_column(default=0)
+    balance_nanos: Mapped[int] = mapped_column(server_default=text("0"))
 
 
 class Hold(Base):
@@ -71,7 +74,9 @@ class Resolution(Base):
     """How a hold ended: what was charged, what returned; one a batch."""
 
     __tablename__ = "resolutions"
-    __table_args__ = (CheckConstraint("charged_nanos >= 0 AND returned_nanos >= 0", name="amounts_not_negative"),)
+    __table_args__ = (
+        CheckConstraint("charged_nanos >= 0 AND returned_nanos >= 0", name="amounts_not_negative"),
+    )
 
     batch_id: Mapped[str] = mapped_column(ForeignKey("holds.batch_id"), primary_key=True)
     account_id: Mapped[str] = mapped_column(ForeignKey("accounts.id"), index=True)

@@ -1,0 +1,117 @@
+"""Fixtures that every room shares: one embedded PostgreSQL a process, a fresh migrated database a test."""
+
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import Engine, create_engine
+
+from gridline import clock as clocks
+from gridline.db import work as works
+from gridline.db.migrate import migrate
+from gridline.operate import postgres
+
+if TYPE_CHECKING:
+    from gridline.storage.objects import Store
+
+TEMPLATE = "gridline_template"
+
+
+def free_port() -> int:
+    """A loopback port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def server_folder() -> Path:
+    """A new folder that the database's system user can reach, also when the tests run as root."""
+    parent = "/var/lib" if os.geteuid() == 0 else None
+    folder = Path(tempfile.mkdtemp(prefix="gridline-test-", dir=parent))
+    folder.chmod(0o755)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[postgres.Postgres]:
+    """An embedded PostgreSQL with its roles and a migrated template (durability off: tests lose nothing)."""
+    folder = server_folder()
+    options = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
+    cluster = postgres.Postgres(folder / "postgres", free_port(), folder / "secrets", options)
+    child = cluster.start()
+    try:
+        cluster.provision()
+        with cluster.connect("postgres") as connection:
+            cluster.create_database(connection, TEMPLATE, postgres.OWNER)
+        owner = create_engine(cluster.url(postgres.OWNER, TEMPLATE))
+        with owner.begin() as connection:
+            migrate(connection)
+        owner.dispose()
+        yield cluster
+    finally:
+        postgres.stop(child)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def database_name(server: postgres.Postgres) -> Iterator[str]:
+    """A fresh copy of the migrated template, dropped after the test."""
+    name = f"test_{os.getpid()}_{os.urandom(4).hex()}"
+    with server.connect("postgres") as connection:
+        server.create_database(connection, name, postgres.OWNER, template=TEMPLATE)
+    yield name
+    with server.connect("postgres") as connection:
+        connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)'.encode())
+
+
+@pytest.fixture
+def database(
+    server: postgres.Postgres, database_name: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Engine]:
+    """The test's database as the app role; every unit of work of the process goes there."""
+    url = server.url(postgres.APP, database_name)
+    engine = create_engine(url, pool_size=20, max_overflow=80, connect_args={"options": "-c timezone=UTC"})
+    monkeypatch.setattr(works, "app_engine", lambda: engine)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def owner(server: postgres.Postgres, database_name: str) -> Iterator[Engine]:
+    """The test's database as its owner: for looking behind the app's back."""
+    engine = create_engine(server.url(postgres.OWNER, database_name))
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> clocks.FrozenClock:
+    """A clock that stands at Monday 2026-01-05 12:00 UTC until the test moves it; units of work use it."""
+    frozen = clocks.FrozenClock(datetime(2026, 1, 5, 12, 0, tzinfo=UTC))
+    monkeypatch.setattr(works, "DatabaseClock", lambda session: frozen)
+    return frozen
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> "Store":
+    """An empty local object store; ``storage.store()`` is it during the test."""
+    from gridline import storage
+    from gridline.storage import objects
+
+    one = objects.Store(tmp_path.joinpath("objects").as_uri())
+    monkeypatch.setattr(storage, "store", lambda: one)
+    return one
+
+
+@pytest.fixture
+def work(database: Engine, clock: clocks.FrozenClock) -> Iterator[works.Work]:
+    """An open unit of work on the test's database, committed when the test ends well."""
+    with works.unit_of_work() as one:
+        yield one
