@@ -1,1 +1,1 @@
-"""The API dialects, as data."""
+"""The dialects of the API, as data: what differs between them is in the files beside this one."""
