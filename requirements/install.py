@@ -4,6 +4,7 @@ Runs on a bare Python 3.11 and knows nothing of the project: `make` calls it. Ea
 environment, so that a second call does nothing until a requirements file changes.
 """
 
+# ruff: noqa: INP001 - a script on its own, no package.
 import argparse
 import hashlib
 import os
