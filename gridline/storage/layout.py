@@ -1,0 +1,79 @@
+"""Where every object lives: the only file that knows keys.
+
+files/<account>/<file>                                  input, output and error files
+batches/<batch>/refused.parquet                         lines refused before the engine
+batches/<batch>/collation.json                          figures of the result files, written once
+batches/<batch>/parts/<n>/lines.parquet, spec.json      what a GPU job reads
+batches/<batch>/parts/<n>/manifest.json                 which segment's lines count, written once
+batches/<batch>/parts/<n>/attempts/<k>-<lease>/         one attempt: seg-*.parquet, progress.json, stop.json
+"""
+
+
+def file_key(account_id: str, file_id: str) -> str:
+    """A customer's file."""
+    return f"files/{account_id}/{file_id}"
+
+
+def batch_prefix(batch_id: str) -> str:
+    """Everything of a batch but its files; deleted some time after its end."""
+    return f"batches/{batch_id}/"
+
+
+def refused_key(batch_id: str) -> str:
+    """Lines that validation refused one by one, as result rows."""
+    return f"batches/{batch_id}/refused.parquet"
+
+
+def collation_key(batch_id: str) -> str:
+    """The figures of the collated files."""
+    return f"batches/{batch_id}/collation.json"
+
+
+def partition_prefix(batch_id: str, partition: int) -> str:
+    """Everything of one partition."""
+    return f"batches/{batch_id}/parts/{partition:04d}/"
+
+
+def partition_lines_key(batch_id: str, partition: int) -> str:
+    """The partition's lines, in input order."""
+    return f"{partition_prefix(batch_id, partition)}lines.parquet"
+
+
+def partition_spec_key(batch_id: str, partition: int) -> str:
+    """What a GPU job must know about the partition."""
+    return f"{partition_prefix(batch_id, partition)}spec.json"
+
+
+def manifest_key(batch_id: str, partition: int) -> str:
+    """Which segments' lines count; once it stands, later segments never do."""
+    return f"{partition_prefix(batch_id, partition)}manifest.json"
+
+
+def attempts_prefix(batch_id: str, partition: int) -> str:
+    """All attempts at the partition."""
+    return f"{partition_prefix(batch_id, partition)}attempts/"
+
+
+def attempt_prefix(batch_id: str, partition: int, attempt: int, lease_id: str) -> str:
+    """One attempt under its lease: nobody else ever writes there."""
+    return f"{attempts_prefix(batch_id, partition)}{attempt:04d}-{lease_id}/"
+
+
+def segment_key(prefix: str, number: int) -> str:
+    """One closed segment of an attempt."""
+    return f"{prefix}seg-{number:06d}.parquet"
+
+
+def is_segment(key: str) -> bool:
+    """Whether a key of an attempt is one of its segments."""
+    return key.rpartition("/")[2].startswith("seg-")
+
+
+def progress_key(prefix: str) -> str:
+    """The attempt's progress, which is also its heartbeat."""
+    return f"{prefix}progress.json"
+
+
+def stop_key(prefix: str) -> str:
+    """The platform's word to the attempt that it must stop."""
+    return f"{prefix}stop.json"
