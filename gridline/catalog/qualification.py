@@ -1,0 +1,43 @@
+"""Qualification runs on record: a model is listed only at a commit whose newest run passed."""
+
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.dialects.postgresql import distinct_on
+
+from gridline.catalog.tables import Qualification
+from gridline.db.work import Work
+
+
+def record(
+    work: Work,
+    *,
+    model: str,
+    commit: str,
+    engine_version: str,
+    passed: bool,
+    tokens_per_second: int,
+    details: dict[str, Any],
+) -> None:
+    """Add one run; rows are never changed."""
+    row = Qualification(
+        model=model,
+        commit=commit,
+        engine_version=engine_version,
+        passed=passed,
+        tokens_per_second=tokens_per_second,
+        details=details,
+        at=work.now,
+    )
+    work.session.add(row)
+    work.session.flush()
+
+
+def passed_commits(work: Work) -> set[tuple[str, str]]:
+    """(model, commit) of every pair whose newest run passed."""
+    newest = (
+        select(Qualification.model, Qualification.commit, Qualification.passed)
+        .ext(distinct_on(Qualification.model, Qualification.commit))
+        .order_by(Qualification.model, Qualification.commit, Qualification.sequence.desc())
+    )
+    return {(model, commit) for model, commit, passed in work.session.execute(newest) if passed}
