@@ -35,22 +35,36 @@ def _state_dir() -> Path:
 class Settings:
     """Every setting; the environment name is ``GRIDLINE_`` and the field's name in capitals."""
 
-    state_dir: Path = _setting(_state_dir, "Folder for the embedded database, objects, models, logs, secrets.")
-    database_url: str = _setting("", "Domain database as the app role, postgresql+psycopg://…; empty: embedded.")
+    state_dir: Path = _setting(
+        _state_dir, "Folder for the embedded database, objects, models, logs, secrets."
+    )
+    database_url: str = _setting(
+        "", "Domain database as the app role, postgresql+psycopg://…; empty: embedded."
+    )
     database_owner_url: str = _setting("", "The same database as its owner, for migrations; empty: embedded.")
     database_port: int = _setting(54329, "Loopback port of the embedded PostgreSQL.")
-    store_url: str = _setting("", "Object store: file:///folder or s3://bucket/prefix; empty: state_dir/objects.")
+    store_url: str = _setting(
+        "", "Object store: file:///folder or s3://bucket/prefix; empty: state_dir/objects."
+    )
     models_dir: str = _setting("", "Folder of prepared models; empty: state_dir/models.")
     profile: str = _setting("gridline", "The API dialect, a file in gridline/profiles.")
     api_host: str = _setting("127.0.0.1", "Address that the API listens on.")
     api_port: int = _setting(8000, "Port of the API.")
     api_url: str = _setting("", "Public URL of the API; empty: http://127.0.0.1:<api_port>.")
     dashboard_port: int = _setting(8501, "Port of the dashboard.")
-    dashboard_url: str = _setting("", "Public URL of the dashboard; empty: http://127.0.0.1:<dashboard_port>.")
+    dashboard_url: str = _setting(
+        "", "Public URL of the dashboard; empty: http://127.0.0.1:<dashboard_port>."
+    )
     airflow_port: int = _setting(8080, "Port of the Airflow UI and REST API.")
     airflow_url: str = _setting("", "URL of Airflow; empty: http://127.0.0.1:<airflow_port>.")
-    airflow_user: str = _setting("gridline-keeper", "The keeper's Airflow user: starts, reads, clears, annotates runs.")
+    airflow_user: str = _setting(
+        "gridline-keeper", "The keeper's Airflow user: starts, reads, clears, annotates runs."
+    )
     airflow_password: str = _setting("", "Its password; empty: read from the state folder's secrets.")
+    airflow_database_url: str = _setting(
+        "", "Airflow's own database; empty: embedded. Must be set when GRIDLINE_DATABASE_URL is."
+    )
+    airflow_log_port: int = _setting(8793, "Loopback port of Airflow's task logs; the next one: its triggerer's.")
     airflow_parallelism: int = _setting(8, "Airflow tasks at once on this machine; GPU jobs get two fewer.")
     pools: str = _setting(
         '[{"name": "local", "gpus": 1, "models": ["*"], "datacenter": false}]',
@@ -61,7 +75,9 @@ class Settings:
     engine_socket: str = _setting("", "Unix socket of the engine keeper; empty: state_dir/run/engines.sock.")
     engine_idle_seconds: int = _setting(3600, "An engine idle for longer is stopped.")
     engine_command: str = _setting("", "Replaces the engine's start command (tests put a stub engine here).")
-    token_pepper: str = _setting("", "Secret mixed into token hashes; empty: read from the state folder's secrets.")
+    token_pepper: str = _setting(
+        "", "Secret mixed into token hashes; empty: read from the state folder's secrets."
+    )
     metrics_port: int = _setting(9464, "Loopback port of the keeper's /metrics.")
     log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR.")
 
@@ -147,7 +163,9 @@ def read_settings(environ: dict[str, str]) -> Settings:
     known = {env_name(one): one for one in fields(Settings)}
     unknown = sorted(name for name in environ if name.startswith("GRIDLINE_") and name not in known)
     if unknown:
-        raise SettingInvalid(f"Unknown setting {', '.join(unknown)}: see docs/configuration.md for the names.")
+        raise SettingInvalid(
+            f"Unknown setting {', '.join(unknown)}: see docs/configuration.md for the names."
+        )
     values: dict[str, Any] = {}
     for name, one in known.items():
         text = environ.get(name, "")
@@ -167,6 +185,11 @@ def _parsed(name: str, text: str, kind: type) -> Any:
 def settings() -> Settings:
     """The process's settings, read once."""
     return read_settings(dict(os.environ))
+
+
+def inherited_environment(*, without: frozenset[str] = frozenset()) -> dict[str, str]:
+    """This process's environment for a program that it starts, without these names."""
+    return {name: value for name, value in os.environ.items() if name not in without}
 
 
 def described() -> list[tuple[str, str, str]]:
