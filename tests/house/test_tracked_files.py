@@ -1,0 +1,99 @@
+"""What no tracked file may hold: package hosts, this machine's paths, how the text came to be; how pins look."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+SELF = "tests/house/test_tracked_files.py"
+HOSTS = re.compile(
+    r"pypi\.org|pythonhosted\.org|npmjs\.|anaconda\.(org|com)|(--|-)(extra-)?index-url[ =]\S*://"
+)
+PATHS = re.compile(r"(?<![\w.~$}/-])/(work|root|farm|home/\w+)(?=[/\s\"'`),:;]|$)", re.MULTILINE)
+ORIGINS = re.compile(
+    r"\b(this|that|the|a|another) session (that|which) wrote|\bclaude\b|\b(ai|coding|sub-?) ?agents?\b"
+    r"|\bas an ai\b|\bworkplace\b|\blanguage model wrote|/tmp/lab\b",
+    re.IGNORECASE,
+)
+PIN = re.compile(r"^[A-Za-z0-9._-]+(\[[\w,-]+\])?==[^\s;]+( ;.*)? \\$")
+
+
+@pytest.mark.parametrize("pattern", [HOSTS, PATHS, ORIGINS], ids=["hosts", "paths", "origins"])
+def test_nothing_of_this_machine_is_written_down(pattern: re.Pattern[str], texts: dict[str, str]) -> None:
+    """No registry host, no absolute path of one machine, no word on who typed it: a clone works anywhere."""
+    found = [
+        f"{path}:{text.count(chr(10), 0, match.start()) + 1}: {match.group()}"
+        for path, text in texts.items()
+        if path != SELF
+        for match in pattern.finditer(text)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "seen"),
+    [
+        (HOSTS, "pip install -i https://pypi.org/simple", True),
+        (HOSTS, "--index-url https://example.org/simple", True),
+        (HOSTS, "--index-url $(GRIDLINE_TORCH_INDEX)", False),
+        (PATHS, "cd /work/main", True),
+        (PATHS, "home: /root", True),
+        (PATHS, "gridline/work/root.py and https://x/work/y", False),
+        (ORIGINS, "written by a coding agent", True),
+        (ORIGINS, "the User-Agent header, database session", False),
+    ],
+)
+def test_the_patterns_see_what_they_forbid(pattern: re.Pattern[str], text: str, *, seen: bool) -> None:
+    """Each pattern finds a planted line and leaves a harmless one alone."""
+    assert bool(pattern.search(text)) is seen
+
+
+def pins(text: str) -> list[str]:
+    """The requirement lines of a compiled file, hashes and comments left out."""
+    return [line for line in text.splitlines() if line and not line.startswith((" ", "#"))]
+
+
+def test_every_requirement_is_pinned_and_hashed(texts: dict[str, str]) -> None:
+    """Compiled requirements hold exact versions, each with a sha256, and no address at all."""
+    compiled = {path: text for path, text in texts.items() if re.fullmatch(r"requirements/[\w-]+\.txt", path)}
+    assert len(compiled) >= 3
+    for path, text in compiled.items():
+        assert "://" not in text, path
+        assert [line for line in pins(text) if not PIN.match(line)] == [], path
+        blocks = re.split(r"^(?=[A-Za-z0-9])", text, flags=re.MULTILINE)[1:]
+        assert [block.split()[0] for block in blocks if "--hash=sha256:" not in block] == [], path
+
+
+def test_both_environments_judge_a_schema_alike(texts: dict[str, str]) -> None:
+    """The schema library has one version in the platform and in the engine, or the two would disagree on what is valid."""
+    versions = {
+        line.split("==")[1].split()[0]
+        for path in (
+            "requirements/platform.txt",
+            "requirements/engine-cpu.txt",
+            "requirements/engine-gpu.txt",
+        )
+        for line in pins(texts[path])
+        if line.startswith("llguidance==")
+    }
+    assert len(versions) == 1
+
+
+def test_every_opt_out_of_a_lint_rule_has_its_reason(root: Path, texts: dict[str, str]) -> None:
+    """In pyproject.toml each ignored rule, and in code each noqa, says why."""
+    text = texts["pyproject.toml"]
+    lint = text[text.index("[tool.ruff.lint]") : text.index("[tool.coverage")]
+    rules = [line for line in lint.splitlines() if re.match(r'\s+"[A-Z]+[0-9]*",', line)]
+    assert len(rules) > 10
+    assert [line for line in rules if not re.search(r",\s+# \w+", line)] == []
+    assert tomllib.loads(text)["tool"]["ruff"]["lint"]["select"] == ["ALL"]
+    silent = [
+        f"{path}:{number}"
+        for path, code in texts.items()
+        if path.endswith(".py") and path != SELF
+        for number, line in enumerate(code.splitlines(), 1)
+        if "# noqa" in line
+        and not re.search(r"# noqa: [A-Z]+[0-9]+(, ?[A-Z]+[0-9]+)*\s+(- |# |\()?\w.{8,}", line)
+    ]
+    assert silent == []
