@@ -1,0 +1,70 @@
+"""Decides whether and how a batch ends. Pure over the batch's row and its partitions; writes nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from gridline.batches.reasons import ReasonCode
+from gridline.batches.states import TERMINAL, Status
+from gridline.batches.tables import Batch, Partition
+
+PARTITION_OVER = ("done", "given_up")
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The end to take: a terminal status, what lines without a result get, and for ``failed`` the code."""
+
+    status: Status
+    code: str
+    message: str
+    unless_a_line_ran: bool = False
+    """``failed`` only: when a line has run after all, the batch does not end this way."""
+
+
+EXPIRED = Ending(Status.EXPIRED, "batch_expired", "The batch expired before this request was run.")
+CANCELLED = Ending(
+    Status.CANCELLED, "batch_cancelled", "The batch was cancelled before this request was run."
+)
+COMPLETED = Ending(
+    Status.COMPLETED, "server_error", "This request could not be run. It is not charged; send it again."
+)
+GIVEN_UP = Ending(
+    Status.FAILED, "server_error", "The batch could not be run. Nothing was charged; create it again."
+)
+NO_CAPACITY = Ending(
+    Status.FAILED,
+    "capacity_unavailable",
+    "No GPU capacity became free within the window's start bound. Nothing ran and nothing was charged; "
+    "create the batch again when there is less load, or with completion_window 72h.",
+    unless_a_line_ran=True,
+)
+NO_CREDIT = Ending(
+    Status.FAILED,
+    "insufficient_quota",
+    "The account's credit did not cover the most this batch can cost within 48 hours. Nothing ran and nothing "
+    "was charged; add credit and create the batch again.",
+    unless_a_line_ran=True,
+)
+
+
+def decide(batch: Batch, partitions: Sequence[Partition], now: datetime, *, run_over: bool) -> Ending | None:
+    """The end that is due, or None. ``run_over``: the batch's run has ended, so nothing more will come of it.
+
+    Whether ``COMPLETED`` becomes ``GIVEN_UP`` (nothing ran at all) is for ``finish`` to see in the results.
+    """
+    if batch.status in TERMINAL:
+        return None
+    if batch.status == Status.CANCELLING:
+        return CANCELLED
+    if batch.status == Status.FINALIZING:
+        return COMPLETED
+    if now >= batch.expires_at:
+        return EXPIRED
+    if batch.validated_at and all(one.state in PARTITION_OVER for one in partitions):
+        return COMPLETED if partitions or run_over else None
+    if not batch.any_line_ran and now >= batch.start_by:
+        return NO_CREDIT if batch.reason_code == ReasonCode.CUSTOMER_CREDIT else NO_CAPACITY
+    if run_over and batch.waiting is None:
+        return COMPLETED
+    return None

@@ -1,0 +1,58 @@
+"""Task body ``hold_credits``: sets aside the most the batch can cost, once, with a copy of its rates."""
+
+from typing import Literal
+
+from gridline.batches import events, moves, waits
+from gridline.batches.reasons import ReasonCode
+from gridline.batches.states import Status, Waiting
+from gridline.batches.tables import Batch
+from gridline.db.work import Work, unit_of_work
+from gridline.errors import InvariantBroken
+from gridline.ledger import holding
+from gridline.ledger.errors import InsufficientCredit
+from gridline.ledger.tables import Hold
+from gridline.money import credits_text
+
+Held = Literal["held", "parked", "ended"]
+
+
+def hold_credits(batch_id: str) -> Held:
+    """Place the batch's hold. Credit that falls short ends a 24h batch and parks a 72h one until a top-up."""
+    with unit_of_work() as work:
+        batch = moves.locked(work, batch_id)
+        if batch.status not in (Status.VALIDATING, Status.IN_PROGRESS) or batch.validated_at is None:
+            return "ended"
+        if work.session.get(Hold, batch.id) is not None:
+            return "held"
+        try:
+            _place(work, batch)
+        except InsufficientCredit as short:
+            return _short(work, batch, short)
+        return "held"
+
+
+def _place(work: Work, batch: Batch) -> None:
+    if batch.ceiling_nanos is None or batch.card is None:
+        raise InvariantBroken(f"Batch {batch.id} is validated but has no ceiling.")
+    holding.place(
+        work,
+        batch_id=batch.id,
+        account_id=batch.account_id,
+        amount_nanos=batch.ceiling_nanos,
+        card=batch.card,
+    )
+    batch.waiting = None
+    events.record(work, batch, "held", amount=credits_text(batch.ceiling_nanos))
+    work.notify("capacity")
+
+
+def _short(work: Work, batch: Batch, short: InsufficientCredit) -> Held:
+    if batch.completion_window == "72h":
+        waits.set_reason(work, batch, ReasonCode.CUSTOMER_CREDIT)
+        batch.waiting = Waiting.PARKED
+        return "parked"
+    batch.errors = [{"code": short.code, "message": short.message, "param": None, "line": None}]
+    batch.errors_total = 1
+    batch.error_code = short.code
+    moves.move(work, batch, Status.FAILED, error_code=short.code)
+    return "ended"

@@ -1,0 +1,58 @@
+"""The only file that changes a batch's status. Every move is one legal edge, with its timestamp and event."""
+
+from typing import Any
+
+from sqlalchemy import select
+
+from gridline.batches import events, waits
+from gridline.batches.states import EDGES, TERMINAL, Status
+from gridline.batches.tables import Batch, RunRequest
+from gridline.customers import accounts
+from gridline.db.work import Work
+from gridline.errors import InvariantBroken
+
+
+def locked(work: Work, batch_id: str) -> Batch:
+    """The batch's row, locked until the transaction ends: the first lock of everything that changes a batch."""
+    return work.session.scalars(
+        select(Batch).where(Batch.id == batch_id).with_for_update().execution_options(populate_existing=True)
+    ).one()
+
+
+def move(work: Work, batch: Batch, to: Status, *, actor: str = events.KEEPER, **details: Any) -> None:
+    """Take one edge. An end frees the account's open slot and clears the wait in the same transaction.
+
+    Raises:
+        InvariantBroken: the edge is not in the table, or the batch would fail although a line ran.
+    """
+    source = Status(batch.status)
+    if to not in EDGES[source]:
+        raise InvariantBroken(f"Batch {batch.id} cannot go from {source} to {to}.")
+    if to is Status.FAILED and batch.any_line_ran:
+        raise InvariantBroken(f"Batch {batch.id} cannot fail: a line has run.")
+    batch.status = to
+    # Every status but the first has its own timestamp, set once.
+    setattr(batch, f"{to}_at", work.now)
+    events.record(work, batch, str(to), actor=actor, **details)
+    if to in TERMINAL:
+        _end(work, batch)
+    work.notify("batches")
+
+
+def _end(work: Work, batch: Batch) -> None:
+    batch.ended_at = work.now
+    batch.waiting = None
+    waits.set_reason(work, batch, None)
+    accounts.slot_give(work, batch.account_id)
+    work.notify("capacity")
+
+
+def request_run(work: Work, batch: Batch, kind: str, *, from_task: str | None = None) -> None:
+    """Ask the keeper, through its outbox, to ``start`` or ``resume`` the batch's run."""
+    work.session.add(
+        RunRequest(
+            batch_id=batch.id, account_id=batch.account_id, kind=kind, from_task=from_task,
+            created_at=work.now, not_before=work.now,
+        )
+    )  # fmt: skip
+    work.notify("runs")

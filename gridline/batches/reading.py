@@ -1,0 +1,113 @@
+"""Reading batches: one, a page, and the object that the API shows. Every read is of one account."""
+
+from typing import Any
+
+from sqlalchemy import Row, Select, select, tuple_
+
+from gridline.batches.reasons import REASONS, ReasonCode
+from gridline.batches.tables import Batch
+from gridline.clock import unix
+from gridline.db.work import Work
+from gridline.errors import NotFound
+from gridline.ledger.tables import Hold, Resolution
+from gridline.money import credits_text
+
+TIMESTAMPS = (
+    "created_at", "in_progress_at", "expires_at", "finalizing_at", "completed_at", "failed_at", "expired_at",
+    "cancelling_at", "cancelled_at",
+)  # fmt: skip
+
+
+def get(work: Work, *, account_id: str, batch_id: str) -> Batch:
+    """An account's batch.
+
+    Raises:
+        NotFound: missing and foreign alike.
+    """
+    batch = work.session.scalars(
+        select(Batch).where(Batch.id == batch_id, Batch.account_id == account_id)
+    ).one_or_none()
+    if batch is None:
+        raise NotFound(f"No batch found with id '{batch_id}'.", param="batch_id")
+    return batch
+
+
+def page(work: Work, *, account_id: str, after: str | None, limit: int) -> tuple[list[dict[str, Any]], bool]:
+    """Up to ``limit`` batch objects, newest first, after the given id; and whether there are more.
+
+    Raises:
+        NotFound: the cursor is no batch of this account.
+    """
+    rows = _with_money().where(Batch.account_id == account_id)
+    if after is not None:
+        cursor = get(work, account_id=account_id, batch_id=after)
+        rows = rows.where(tuple_(Batch.created_at, Batch.sequence) < (cursor.created_at, cursor.sequence))
+    rows = rows.order_by(Batch.created_at.desc(), Batch.sequence.desc()).limit(limit + 1)
+    found = work.session.execute(rows).all()
+    return [_object(row) for row in found[:limit]], len(found) > limit
+
+
+def batch_object(work: Work, batch: Batch) -> dict[str, Any]:
+    """The batch as the API shows it: every key of OpenAI's object, null when unset, and ``gridline``."""
+    work.session.flush()
+    return _object(work.session.execute(_with_money().where(Batch.id == batch.id)).one())
+
+
+def _with_money() -> Select[tuple[Batch, int, int]]:
+    return (
+        select(Batch, Hold.amount_nanos, Resolution.charged_nanos)
+        .outerjoin(Hold, Hold.batch_id == Batch.id)
+        .outerjoin(Resolution, Resolution.batch_id == Batch.id)
+    )
+
+
+def _object(row: "Row[tuple[Batch, int, int]]") -> dict[str, Any]:
+    batch, hold_nanos, charged_nanos = row.tuple()
+    shown: dict[str, Any] = {
+        "id": batch.id,
+        "object": "batch",
+        "endpoint": batch.endpoint,
+        "model": batch.model,
+        "errors": _errors(batch),
+        "input_file_id": batch.input_file_id,
+        "completion_window": batch.completion_window,
+        "status": batch.status,
+        "output_file_id": batch.output_file_id,
+        "error_file_id": batch.error_file_id,
+        "request_counts": {
+            "total": batch.total,
+            "completed": batch.completed,
+            "failed": batch.failed,
+            "cancelled": batch.cancelled,
+        },
+        "usage": {
+            "input_tokens": batch.input_tokens,
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens": batch.output_tokens,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": batch.input_tokens + batch.output_tokens,
+        },
+        "metadata": batch.batch_metadata,
+    }
+    shown |= {name: unix(getattr(batch, name)) for name in TIMESTAMPS}
+    shown["gridline"] = _explained(batch, hold_nanos, charged_nanos)
+    return shown
+
+
+def _errors(batch: Batch) -> dict[str, Any] | None:
+    if batch.errors is None:
+        return None
+    return {"object": "list", "data": batch.errors, "total": batch.errors_total}
+
+
+def _explained(batch: Batch, hold_nanos: int | None, charged_nanos: int | None) -> dict[str, Any]:
+    reason = REASONS[ReasonCode(batch.reason_code)] if batch.reason_code else None
+    return {
+        "reason": reason.sentence if reason else None,
+        "reason_code": batch.reason_code,
+        "since": unix(batch.reason_since),
+        "next_step": reason.next_step if reason else None,
+        "hold": None if hold_nanos is None else credits_text(hold_nanos),
+        "cost": None if charged_nanos is None else credits_text(charged_nanos),
+        "error_code": batch.error_code,
+    }
