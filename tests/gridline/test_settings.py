@@ -1,0 +1,67 @@
+"""Settings: read once from GRIDLINE_ names, typed, refused when unknown or wrong."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from gridline.errors import SettingInvalid
+from gridline.settings import Settings, described, read_settings
+
+
+def test_nothing_set_gives_the_defaults() -> None:
+    """An empty environment is a working one; empty values count as absent."""
+    assert read_settings({}) == Settings()
+    assert read_settings({"GRIDLINE_API_PORT": ""}).api_port == 8000
+
+
+def test_values_get_their_types() -> None:
+    """A port is a number, a folder a path, and foreign names are left alone."""
+    read = read_settings(
+        {"GRIDLINE_API_PORT": "9000", "GRIDLINE_STATE_DIR": "/srv/gridline", "HOME": "/nowhere"}
+    )
+    assert read.api_port == 9000
+    assert read.state_dir == Path("/srv/gridline")
+
+
+def test_a_misspelt_name_is_refused() -> None:
+    """A setting that nobody reads stops the start, by name."""
+    with pytest.raises(SettingInvalid, match="GRIDLINE_API_PROT"):
+        read_settings({"GRIDLINE_API_PROT": "9000"})
+
+
+def test_a_wrong_value_is_refused_with_name_and_value() -> None:
+    """The message names the setting, the type and what was found."""
+    with pytest.raises(SettingInvalid, match=r"GRIDLINE_API_PORT must be a int.*'lots'"):
+        read_settings({"GRIDLINE_API_PORT": "lots"})
+
+
+def test_settings_are_frozen() -> None:
+    """No code changes a setting after it was read."""
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Settings().api_port = 1  # type: ignore[misc]
+
+
+def test_a_secret_comes_from_its_setting_or_its_file(tmp_path: Path) -> None:
+    """The environment wins over the generated file; neither is an error that says what to do."""
+    base = Settings(state_dir=tmp_path)
+    with pytest.raises(SettingInvalid, match="make up"):
+        base.secret("token_pepper")
+    base.secrets_dir.mkdir()
+    (base.secrets_dir / "token_pepper").write_text("from-file\n")
+    assert base.secret("token_pepper") == "from-file"
+    assert dataclasses.replace(base, token_pepper="given").secret("token_pepper") == "given"
+
+
+def test_addresses_follow_from_ports_and_lose_their_slash() -> None:
+    """A public URL that was set is used; otherwise it is loopback with the port."""
+    read = read_settings({"GRIDLINE_API_PORT": "8123", "GRIDLINE_DASHBOARD_URL": "https://pages.example/"})
+    assert read.public_api_url == "http://127.0.0.1:8123"
+    assert read.public_dashboard_url == "https://pages.example"
+
+
+def test_every_setting_says_what_it_means() -> None:
+    """Each one has a sentence, so that the docs can be checked against it."""
+    rows = described()
+    assert len(rows) == len(dataclasses.fields(Settings))
+    assert [name for name, _, meaning in rows if not meaning.endswith(".")] == []
