@@ -55,16 +55,16 @@ def decide(batch: Batch, partitions: Sequence[Partition], now: datetime, *, run_
     """
     if batch.status in TERMINAL:
         return None
-    if batch.status == Status.CANCELLING:
-        return CANCELLED
-    if batch.status == Status.FINALIZING:
-        return COMPLETED
-    if now >= batch.expires_at:
-        return EXPIRED
-    if batch.validated_at and all(one.state in PARTITION_OVER for one in partitions):
-        return COMPLETED if partitions or run_over else None
-    if not batch.any_line_ran and now >= batch.start_by:
-        return NO_CREDIT if batch.reason_code == ReasonCode.CUSTOMER_CREDIT else NO_CAPACITY
-    if run_over and batch.waiting is None:
-        return COMPLETED
-    return None
+    # A file whose every line was refused has no partitions: its run's end, not an empty list, says it is over.
+    all_over = all(one.state in PARTITION_OVER for one in partitions) and bool(partitions or run_over)
+    not_started = not batch.any_line_ran and now >= batch.start_by
+    credit = batch.reason_code == ReasonCode.CUSTOMER_CREDIT
+    rules = (
+        (batch.status == Status.CANCELLING, CANCELLED),
+        (batch.status == Status.FINALIZING, COMPLETED),
+        (now >= batch.expires_at, EXPIRED),
+        (batch.validated_at is not None and all_over, COMPLETED),
+        (not_started, NO_CREDIT if credit else NO_CAPACITY),
+        (run_over and batch.waiting is None, COMPLETED),
+    )
+    return next((ending for due, ending in rules if due), None)

@@ -42,12 +42,18 @@ def parse_create(body: object, profile: Profile) -> CreateRequest:
                 f"Missing required parameter: '{key}'.", code="missing_required_parameter", param=key
             )
     return CreateRequest(
-        input_file_id=_text(given["input_file_id"], "input_file_id"),
+        input_file_id=_file_id(given["input_file_id"]),
         endpoint=_one_of(given["endpoint"], profile.endpoints, "endpoint"),
         completion_window=_one_of(given["completion_window"], profile.windows, "completion_window"),
         metadata=_metadata(given.get("metadata")),
         output_expires_after_seconds=_expires_after(given.get("output_expires_after")),
     )
+
+
+def _file_id(value: object) -> str:
+    text = _text(value, "input_file_id")
+    _bounded(text, limits.METADATA_KEY_CHARS_MAX, "input_file_id", "value")
+    return text
 
 
 def _metadata(value: object) -> dict[str, str] | None:
@@ -80,7 +86,7 @@ def _bounded(text: str, chars_max: int, param: str, what: str) -> None:
         raise InvalidRequest(
             f"Invalid '{param.replace(chr(0), '')}': the {what} holds a NUL character. Leave it out.",
             code="invalid_value",
-            param="metadata",
+            param=param.partition(".")[0],
         )
 
 
