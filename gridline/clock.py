@@ -1,7 +1,7 @@
 """Time comes in from outside: from the database in production's units of work, frozen in tests."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import Protocol, overload
 
 
 class Clock(Protocol):
@@ -34,6 +34,10 @@ class FrozenClock:
         self.moment += timedelta(**by)
 
 
+@overload
+def unix(moment: datetime) -> int: ...
+@overload
+def unix(moment: datetime | None) -> int | None: ...
 def unix(moment: datetime | None) -> int | None:
     """Whole Unix seconds as the API shows them; None stays None."""
     return None if moment is None else int(moment.timestamp())

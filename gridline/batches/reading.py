@@ -53,7 +53,7 @@ def batch_object(work: Work, batch: Batch) -> dict[str, Any]:
     return _object(work.session.execute(_with_money().where(Batch.id == batch.id)).one())
 
 
-def _with_money() -> Select[tuple[Batch, int, int]]:
+def _with_money() -> Select[Batch, int, int]:
     return (
         select(Batch, Hold.amount_nanos, Resolution.charged_nanos)
         .outerjoin(Hold, Hold.batch_id == Batch.id)
@@ -61,8 +61,8 @@ def _with_money() -> Select[tuple[Batch, int, int]]:
     )
 
 
-def _object(row: "Row[tuple[Batch, int, int]]") -> dict[str, Any]:
-    batch, hold_nanos, charged_nanos = row.tuple()
+def _object(row: "Row[Batch, int, int]") -> dict[str, Any]:
+    batch, hold_nanos, charged_nanos = row
     shown: dict[str, Any] = {
         "id": batch.id,
         "object": "batch",
