@@ -1,0 +1,34 @@
+"""Becomes one program of the stack, tied to the supervisor: `python -m gridline.operate.stack.tether NAME`.
+
+Secrets reach a program from here, so that the supervisor's configuration holds none.
+"""
+
+import os
+import sys
+import time
+
+from gridline.operate.stack.places import Places
+from gridline.operate.stack.process_control import die_with_parent
+from gridline.operate.stack.programs import programs
+from gridline.settings import ROOT, settings
+
+WAIT_SECONDS = 0.2
+
+
+def main() -> None:
+    """Wait until the program may start, then turn into it; it dies when the supervisor does."""
+    die_with_parent()
+    config = settings()
+    places = Places(config)
+    # The supervisor may have died before the line above took effect.
+    if os.getppid() != int(places.supervisor_pid.read_text()):
+        sys.exit("the supervisor is gone")
+    program = programs(config)[sys.argv[1]]
+    while program.waits and not places.initialised.exists():
+        time.sleep(WAIT_SECONDS)
+    os.chdir(ROOT)
+    os.execve(program.argv[0], program.argv, program.environment())
+
+
+if __name__ == "__main__":
+    main()
