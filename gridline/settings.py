@@ -64,7 +64,9 @@ class Settings:
     airflow_database_url: str = _setting(
         "", "Airflow's own database; empty: embedded. Must be set when GRIDLINE_DATABASE_URL is."
     )
-    airflow_log_port: int = _setting(8793, "Loopback port of Airflow's task logs; the next one: its triggerer's.")
+    airflow_log_port: int = _setting(
+        8793, "Loopback port of Airflow's task logs; the next one: its triggerer's."
+    )
     airflow_parallelism: int = _setting(8, "Airflow tasks at once on this machine; GPU jobs get two fewer.")
     pools: str = _setting(
         '[{"name": "local", "gpus": 1, "models": ["*"], "datacenter": false}]',
@@ -147,6 +149,14 @@ class Settings:
         """Base of every Airflow address, without a trailing slash."""
         return (self.airflow_url or f"http://127.0.0.1:{self.airflow_port}").rstrip("/")
 
+    def batch_page(self, batch_id: str) -> str:
+        """Address of a batch's page in the dashboard."""
+        return f"{self.public_dashboard_url}/batch?id={batch_id}"
+
+    def airflow_run_page(self, batch_id: str) -> str:
+        """Address of a batch's run in the Airflow UI."""
+        return f"{self.public_airflow_url}/dags/batch/runs/{batch_id}"
+
 
 def env_name(setting: "Field[Any]") -> str:
     """The environment variable of a setting."""
@@ -179,6 +189,12 @@ def _parsed(name: str, text: str, kind: type) -> Any:
         return kind(text)
     except ValueError as error:
         raise SettingInvalid(f"{name} must be a {kind.__name__}, got {text!r}.") from error
+
+
+def job_environment() -> dict[str, str]:
+    """The environment for a GPU job: without what reaches the databases, Airflow or tokens."""
+    kept_from_jobs = ("AIRFLOW", "_AIRFLOW", "GRIDLINE_DATABASE_", "GRIDLINE_AIRFLOW_", "GRIDLINE_TOKEN_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(kept_from_jobs)}
 
 
 @cache
