@@ -1,0 +1,75 @@
+"""What OpenAI lacks: the account with its limits and balance, a batch's receipt and its events."""
+
+from typing import Any
+
+from flask import Blueprint
+
+from api import auth
+from api.batches import checked_id
+from gridline import limits
+from gridline.batches import events, reading
+from gridline.clock import unix
+from gridline.customers import accounts
+from gridline.db.work import unit_of_work
+from gridline.ledger import reading as books
+from gridline.money import credits_text
+
+blueprint = auth.guard(Blueprint("account", __name__))
+
+
+@blueprint.get("/account")
+def show_account() -> dict[str, Any]:
+    """The token's account: limits, what is used of them, credits."""
+    account_id = auth.caller().account_id
+    with unit_of_work() as work:
+        account = accounts.get(work, account_id)
+        balances = books.balance(work, account_id)
+    return {
+        "id": account.id,
+        "object": "account",
+        "name": account.name,
+        "created_at": unix(account.created_at),
+        "limits": {
+            "open_batches": {"limit": account.open_batches_max, "current": account.open_batches},
+            "files": {"limit": limits.ACCOUNT_FILES_MAX, "current": account.files_count},
+            "stored_bytes": {"limit": limits.ACCOUNT_STORED_BYTES_MAX, "current": account.files_bytes},
+            "leases": {"limit": account.leases_max},
+            "daily_credits": {"limit": credits_text(account.daily_credits_nanos_max)},
+        },
+        "balance": {
+            "available": credits_text(balances.available_nanos),
+            "held": credits_text(balances.held_nanos),
+        },
+    }
+
+
+@blueprint.get("/batches/<batch_id>/receipt")
+def show_receipt(batch_id: str) -> dict[str, Any]:
+    """What a batch was charged: lines, tokens, rates, amount."""
+    checked_id(batch_id)
+    account_id = auth.caller().account_id
+    with unit_of_work() as work:
+        reading.get(work, account_id=account_id, batch_id=batch_id)
+        return books.receipt(work, batch_id, account_id)
+
+
+@blueprint.get("/batches/<batch_id>/events")
+def list_events(batch_id: str) -> dict[str, Any]:
+    """What happened to a batch, oldest first."""
+    checked_id(batch_id)
+    account_id = auth.caller().account_id
+    with unit_of_work() as work:
+        reading.get(work, account_id=account_id, batch_id=batch_id)
+        found = events.timeline(work, account_id=account_id, batch_id=batch_id)
+        data = [
+            {
+                "object": "batch.event",
+                "sequence": one.sequence,
+                "at": unix(one.at),
+                "kind": one.kind,
+                "actor": one.actor,
+                "details": one.details,
+            }
+            for one in found
+        ]
+    return {"object": "list", "data": data, "has_more": False}

@@ -1,0 +1,33 @@
+"""Builds the application: routes under the dialect's base paths, ids and figures on every answer, JSON errors."""
+
+from flask import Flask
+
+from api import account, batches, errors, files, health, models, tracing
+from gridline.profiles.profile import Profile, current
+
+OWN_PATH = "/gridline/v1"
+"""Everything that OpenAI lacks lives under this path, whatever the dialect."""
+
+
+def create_app(profile: Profile | None = None) -> Flask:
+    """The WSGI application, speaking ``profile`` (by default the one that GRIDLINE_PROFILE names)."""
+    app = Flask("gridline", static_folder=None)
+    profile = profile or current()
+    app.config.update(
+        PROFILE=profile,
+        PROPAGATE_EXCEPTIONS=False,
+        # A browser's preflight gets no yes from us, and nobody gets an empty 200.
+        PROVIDE_AUTOMATIC_OPTIONS=False,
+    )
+    app.json.sort_keys = False  # type: ignore[attr-defined]
+    app.json.ensure_ascii = False  # type: ignore[attr-defined]
+    # A redirect can lose the body or the token: a doubled slash is a 404.
+    app.url_map.merge_slashes = False
+    tracing.install(app)
+    errors.install(app)
+    for number, base in enumerate(profile.base_paths):
+        for blueprint in (files.blueprint, batches.blueprint, models.blueprint):
+            app.register_blueprint(blueprint, url_prefix=base, name=f"{blueprint.name}{number}")
+    app.register_blueprint(account.blueprint, url_prefix=OWN_PATH)
+    app.register_blueprint(health.blueprint)
+    return app

@@ -1,0 +1,61 @@
+"""Who calls: the bearer token, its account and its scopes. No route is reached without passing here."""
+
+from dataclasses import dataclass
+
+from flask import Blueprint, g, request
+
+from gridline.customers import tokens
+from gridline.db.work import unit_of_work
+from gridline.errors import NotAuthenticated, NotPermitted
+
+_READING = frozenset({"GET", "HEAD"})
+
+
+@dataclass(frozen=True)
+class Caller:
+    """The token that a request came with."""
+
+    account_id: str
+    token_id: str
+    scopes: tuple[str, ...]
+
+    @property
+    def actor(self) -> str:
+        """How events and the audit name the caller."""
+        return f"token:{self.token_id}"
+
+
+def guard(blueprint: Blueprint) -> Blueprint:
+    """Ask every request of the blueprint for a token with the scope that its method needs."""
+    blueprint.before_request(_admit)
+    return blueprint
+
+
+def caller() -> Caller:
+    """Who makes this request."""
+    who: Caller = g.caller
+    return who
+
+
+def _admit() -> None:
+    text = _bearer(request.headers.getlist("Authorization"))
+    with unit_of_work() as work:
+        token = tokens.authenticate(work, text)
+    g.caller = Caller(token.account_id, token.id, tuple(token.scopes))
+    needed = tokens.READ if request.method in _READING else tokens.WRITE
+    if needed not in g.caller.scopes:
+        raise NotPermitted(
+            f"You have insufficient permissions for this operation. Missing scopes: {needed}. "
+            "Use a token that has it, or make one in the dashboard under Keys."
+        )
+
+
+def _bearer(headers: list[str]) -> str:
+    """The token's text; only this header is read, so a token never belongs into an address."""
+    scheme, _, text = headers[0].partition(" ") if len(headers) == 1 else ("", "", "")
+    if scheme.lower() != "bearer" or not text:
+        raise NotAuthenticated(
+            "You didn't provide an API key. Send it in the Authorization header with Bearer auth: "
+            "'Authorization: Bearer YOUR_KEY'."
+        )
+    return text

@@ -1,0 +1,66 @@
+"""List pages as OpenAI's SDKs walk them: an id to go on after, a limit, and an exact ``has_more``."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from flask import request
+
+from gridline.errors import InvalidRequest
+
+
+def query(name: str) -> str | None:
+    """A query parameter that may be given once.
+
+    Raises:
+        InvalidRequest: given several times.
+    """
+    values = request.args.getlist(name)
+    if len(values) > 1:
+        raise InvalidRequest(
+            f"Invalid '{name}': given {len(values)} times.", code="invalid_value", param=name
+        )
+    return values[0] if values else None
+
+
+def query_limit(*, default: int, most: int) -> int:
+    """The page's size.
+
+    Raises:
+        InvalidRequest: not a whole number from 1 to ``most``.
+    """
+    text = query("limit")
+    if text is None:
+        return default
+    limit = int(text) if re.fullmatch(r"[0-9]{1,9}", text) else 0
+    if not 1 <= limit <= most:
+        raise InvalidRequest(
+            f"Invalid 'limit': expected an integer from 1 to {most}.", code="invalid_value", param="limit"
+        )
+    return limit
+
+
+def query_one_of(name: str, allowed: Sequence[str]) -> str | None:
+    """A query parameter with a fixed set of values.
+
+    Raises:
+        InvalidRequest: another value.
+    """
+    value = query(name)
+    if value is not None and value not in allowed:
+        names = ", ".join(f"'{one}'" for one in allowed)
+        raise InvalidRequest(
+            f"Invalid value for '{name}'. Supported values are: {names}.", code="invalid_value", param=name
+        )
+    return value
+
+
+def page_object(data: list[dict[str, Any]], *, has_more: bool) -> dict[str, Any]:
+    """One page; past the end ``data`` is empty and ``has_more`` false, or old SDKs would never stop."""
+    return {
+        "object": "list",
+        "data": data,
+        "first_id": data[0]["id"] if data else None,
+        "last_id": data[-1]["id"] if data else None,
+        "has_more": has_more,
+    }

@@ -1,0 +1,142 @@
+"""Bearer tokens: made once, stored as a keyed hash, checked at the same cost whatever is wrong with them.
+
+A token is ``gl_live_`` + 32 random base62 characters (190 bits) + 6 characters of CRC-32, so that scanners
+and typing errors can be told offline. The hash is HMAC-SHA-256 under the platform's pepper: a copy of the
+database lets nobody in.
+"""
+
+import hmac
+import secrets
+from collections.abc import Sequence
+from datetime import timedelta
+from hashlib import sha256
+from zlib import crc32
+
+from sqlalchemy import or_, select, update
+
+from gridline import ids
+from gridline.customers import audit
+from gridline.customers.errors import ScopeUnknown
+from gridline.customers.tables import Token
+from gridline.db.work import Work
+from gridline.errors import NotAuthenticated, NotFound
+from gridline.settings import settings
+
+PREFIX = "gl_live_"
+RANDOM_CHARS = 32
+CHECK_CHARS = 6
+READ = "read"
+WRITE = "routing:write"
+SCOPES = (READ, WRITE)
+LAST_USED_EVERY = timedelta(minutes=1)
+
+
+def issue(
+    work: Work, account_id: str, name: str, scopes: Sequence[str] = SCOPES, actor: str = "operator"
+) -> tuple[Token, str]:
+    """A new token and its text, which is shown now and never again.
+
+    Raises:
+        ScopeUnknown: no scope, or one that is not of SCOPES.
+    """
+    unknown = [scope for scope in scopes if scope not in SCOPES]
+    if unknown or not scopes:
+        raise ScopeUnknown(f"A token's scopes are of {', '.join(SCOPES)}; at least one.", param="scopes")
+    random = "".join(secrets.choice(ids.ALPHABET) for _ in range(RANDOM_CHARS))
+    text = PREFIX + random + checksum(PREFIX + random)
+    token = Token(
+        id=ids.new("token"),
+        account_id=account_id,
+        name=name,
+        hash=hashed(text),
+        last_four=text[-4:],
+        scopes=sorted(set(scopes)),
+        created_at=work.now,
+        created_by=actor,
+        expires_at=None,
+        revoked_at=None,
+        last_used_at=None,
+    )
+    work.session.add(token)
+    details = {"token_id": token.id, "name": name, "scopes": token.scopes}
+    audit.record(work, account_id=account_id, actor=actor, action="token.issued", details=details)
+    work.session.flush()
+    return token, text
+
+
+def authenticate(work: Work, text: str) -> Token:
+    """The live token of that text.
+
+    Unknown, malformed, expired and revoked cost the same (one hash, one look-up) and get the same answer.
+
+    Raises:
+        NotAuthenticated: it opens nothing.
+    """
+    wanted = hashed(text)
+    token = work.session.execute(select(Token).where(Token.hash == wanted)).scalar_one_or_none()
+    known = hmac.compare_digest(token.hash if token else "", wanted)
+    if token is None or not known or not well_formed(text) or not _live(work, token):
+        raise NotAuthenticated(
+            "Incorrect API key provided. Check the key, or make a new one in the dashboard under Keys."
+        )
+    _touch(work, token)
+    return token
+
+
+def revoke(work: Work, account_id: str, token_id: str, *, actor: str) -> Token:
+    """End a token for good, from the next request on. Twice is as good as once.
+
+    Raises:
+        NotFound: the account has no such token.
+    """
+    token = work.session.execute(
+        select(Token).where(Token.id == token_id, Token.account_id == account_id).with_for_update()
+    ).scalar_one_or_none()
+    if token is None:
+        raise NotFound(f"There is no token {token_id!r}.")
+    if token.revoked_at is None:
+        token.revoked_at = work.now
+        details = {"token_id": token.id, "name": token.name}
+        audit.record(work, account_id=account_id, actor=actor, action="token.revoked", details=details)
+    return token
+
+
+def hashed(text: str) -> str:
+    """The hex digest a token is stored and found under."""
+    pepper = settings().secret("token_pepper").encode()
+    return hmac.new(pepper, text.encode(errors="surrogateescape"), sha256).hexdigest()
+
+
+def checksum(text: str) -> str:
+    """Six base62 characters of the text's CRC-32."""
+    number = crc32(text.encode(errors="surrogateescape"))
+    chars = []
+    for _ in range(CHECK_CHARS):
+        number, index = divmod(number, len(ids.ALPHABET))
+        chars.append(ids.ALPHABET[index])
+    return "".join(chars)
+
+
+def well_formed(text: str) -> bool:
+    """Whether the text has a token's shape and its checksum fits (says nothing about existence)."""
+    body, check = text[:-CHECK_CHARS], text[-CHECK_CHARS:]
+    return body.startswith(PREFIX) and len(body) == len(PREFIX) + RANDOM_CHARS and checksum(body) == check
+
+
+def _live(work: Work, token: Token) -> bool:
+    return token.revoked_at is None and (token.expires_at is None or token.expires_at > work.now)
+
+
+def _touch(work: Work, token: Token) -> None:
+    """Note the use, at most once a minute: a poll must not cost a write."""
+    if token.last_used_at is not None and token.last_used_at > work.now - LAST_USED_EVERY:
+        return
+    work.session.execute(
+        update(Token)
+        .where(
+            Token.id == token.id,
+            or_(Token.last_used_at.is_(None), Token.last_used_at <= work.now - LAST_USED_EVERY),
+        )
+        .values(last_used_at=work.now)
+        .execution_options(synchronize_session=False)
+    )
