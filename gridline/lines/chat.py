@@ -1,0 +1,184 @@
+"""What a chat completions line may say: OpenAI's keys and ranges, and the body that the engine is sent."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from gridline.limits import CHOICES_PER_LINE_MAX, STOP_SEQUENCES_MAX, TOP_LOGPROBS_MAX
+from gridline.lines.card import Card
+from gridline.lines.errors import LineRefused
+from gridline.lines.fields import Fields, kind_of, shown
+from gridline.lines.schemas import read_response_format
+
+ALLOWED = frozenset(
+    {
+        "model",
+        "messages",
+        "max_tokens",
+        "max_completion_tokens",
+        "temperature",
+        "top_p",
+        "n",
+        "stop",
+        "presence_penalty",
+        "frequency_penalty",
+        "seed",
+        "logprobs",
+        "top_logprobs",
+        "response_format",
+        "user",
+        "stream",
+        "store",
+    }
+)
+ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+"""Accepted role to the role that the engine is sent: chat templates pass over a developer silently."""
+INT64_MAX = 2**63 - 1
+GREEDY_BELOW = 1e-5
+"""Temperatures under this are greedy to the engine."""
+
+
+@dataclass(frozen=True)
+class ChatRequest:
+    """A chat line that keeps every rule."""
+
+    body: dict[str, Any]
+    """What the engine is sent, but for max_tokens."""
+    messages: list[dict[str, str]]
+    max_tokens: int | None
+    """Tokens asked for per choice; None: as many as there is room for."""
+    choices: int
+
+    @property
+    def size(self) -> int:
+        """Characters of the prompt, about."""
+        return sum(len(message["content"]) for message in self.messages)
+
+
+def read_chat(values: dict[str, Any], card: Card) -> ChatRequest:
+    """The request that this body makes of this model.
+
+    Raises:
+        LineRefused: the first rule that the body breaks.
+    """
+    body = Fields(values, "body")
+    body.not_streamed_nor_stored()
+    body.only(ALLOWED)
+    body.text("user")  # Accepted and not passed on: nothing here acts on it.
+    choices = body.integer("n", 1, CHOICES_PER_LINE_MAX) or 1
+    messages = _messages(body)
+    clean: dict[str, Any] = {
+        "model": card.id,
+        "messages": messages,
+        "n": choices if choices > 1 else None,
+        **_sampling(body, choices),
+        "stop": _stop(body),
+        **_logprobs(body),
+        "response_format": read_response_format(body),
+    }
+    return ChatRequest(
+        body={key: value for key, value in clean.items() if value is not None},
+        messages=messages,
+        max_tokens=_max_tokens(body, card),
+        choices=choices,
+    )
+
+
+def _sampling(body: Fields, choices: int) -> dict[str, Any]:
+    """Everything that steers the sampler."""
+    sampling: dict[str, Any] = {
+        "temperature": body.number("temperature", 0, 2),
+        "top_p": body.number("top_p", 0, 1, low_included=False),
+        "presence_penalty": body.number("presence_penalty", -2, 2),
+        "frequency_penalty": body.number("frequency_penalty", -2, 2),
+        "seed": body.integer("seed", -INT64_MAX - 1, INT64_MAX),
+    }
+    temperature = sampling["temperature"]
+    if choices > 1 and temperature is not None and temperature < GREEDY_BELOW:
+        # The engine refuses several greedy choices, OpenAI does not. Its most likely token is the same answer.
+        sampling |= {"temperature": 1, "top_k": 1}
+    return sampling
+
+
+def _max_tokens(body: Fields, card: Card) -> int | None:
+    """The one number that both of OpenAI's names may carry."""
+    old = body.integer("max_tokens", 1, card.output_tokens_max)
+    new = body.integer("max_completion_tokens", 1, card.output_tokens_max)
+    if old is not None and new is not None and old != new:
+        body.refuse(
+            "max_completion_tokens", f"'max_tokens' is {old} and 'max_completion_tokens' {new}: send one."
+        )
+    return old if new is None else new
+
+
+def _logprobs(body: Fields) -> dict[str, Any]:
+    """Whether token probabilities are asked for, and how many beside the chosen one."""
+    logprobs = body.flag("logprobs")
+    top = body.integer("top_logprobs", 0, TOP_LOGPROBS_MAX)
+    if top is not None and not logprobs:
+        body.refuse("top_logprobs", "'top_logprobs' needs 'logprobs' to be true.")
+    return {"logprobs": logprobs, "top_logprobs": top}
+
+
+def _stop(body: Fields) -> str | list[str] | None:
+    """One to four texts, none of them empty."""
+    value = body.values.get("stop")
+    if value is None:
+        return None
+    if type(value) not in {str, list}:
+        body.wrong_type("stop", "a string or an array of strings")
+    stops: list[str] = [value] if type(value) is str else value
+    if not 1 <= len(stops) <= STOP_SEQUENCES_MAX:
+        body.refuse(
+            "stop",
+            f"Invalid 'stop': expected 1 to {STOP_SEQUENCES_MAX} strings, but got {len(stops)} instead.",
+        )
+    if any(type(stop) is not str or not stop for stop in stops):
+        body.refuse("stop", "Invalid 'stop': every stop sequence must be a string that is not empty.")
+    return stops
+
+
+def _messages(body: Fields) -> list[dict[str, str]]:
+    """The conversation, each content one text."""
+    value = body.values.get("messages")
+    if value is None:
+        raise LineRefused("Messages parameter is required.", param=body.param("messages"))
+    if type(value) is not list:
+        body.wrong_type("messages", "an array")
+    if not value:
+        body.refuse("messages", "Invalid 'messages': expected at least one message, but got an empty array.")
+    return [_message(one, f"{body.param('messages')}[{index}]") for index, one in enumerate(value)]
+
+
+def _message(value: object, path: str) -> dict[str, str]:
+    """One message of a text conversation."""
+    if type(value) is not dict:
+        raise LineRefused(
+            f"Invalid message: expected an object, but got {kind_of(value)} instead.", param=path
+        )
+    message = Fields(value, path)
+    message.only(frozenset({"role", "content", "name"}))
+    role = message.text("role")
+    if role not in ROLES:
+        message.refuse("role", f"Invalid 'role': expected {', '.join(ROLES)}, but got {shown(role)} instead.")
+    clean = {"role": ROLES[role], "content": _content(message)}
+    name = message.text("name")
+    return clean if name is None else {**clean, "name": name}
+
+
+def _content(message: Fields) -> str:
+    """The message's text; text parts are joined as the engine joins them, so that what is counted is what runs."""
+    value = message.values.get("content")
+    if type(value) is str:
+        return value
+    if type(value) is not list or not value:
+        got = "an empty array" if value == [] else kind_of(value)
+        message.refuse(
+            "content", f"Invalid 'content': expected a string or text parts, but got {got} instead."
+        )
+    texts = []
+    for part in value:
+        kind = part.get("type") if type(part) is dict else kind_of(part)
+        if kind != "text" or part.keys() - {"type", "text"} or type(part.get("text")) is not str:
+            message.refuse("content", f"Content parts must be text, but got {shown(kind)} instead.")
+        texts.append(part["text"])
+    return "\n".join(texts)
