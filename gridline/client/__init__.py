@@ -1,18 +1,16 @@
 """The typed HTTP client that the dashboard and the command line share."""
 
+from gridline.client.batch import Batch, Counts, LineError, Wait
 from gridline.client.errors import ClientError
 from gridline.client.http import Client, Download
 from gridline.client.objects import (
     Account,
-    Batch,
-    Counts,
     Event,
     FileInfo,
-    LineError,
+    Limit,
     ModelInfo,
     Page,
     Receipt,
-    Wait,
 )
 
 __all__ = [
@@ -24,6 +22,7 @@ __all__ = [
     "Download",
     "Event",
     "FileInfo",
+    "Limit",
     "LineError",
     "ModelInfo",
     "Page",

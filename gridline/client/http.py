@@ -10,8 +10,9 @@ from urllib.parse import quote
 
 import httpx
 
+from gridline.client.batch import Batch
 from gridline.client.errors import ClientError
-from gridline.client.objects import Account, Batch, Event, FileInfo, Json, ModelInfo, Page, Receipt
+from gridline.client.objects import Account, Event, FileInfo, Json, ModelInfo, Page, Receipt
 
 Read = TypeVar("Read")
 
@@ -80,7 +81,7 @@ class Client:
         return self._get(f"/gridline/v1/batches/{_segment(batch_id)}/events", _page_of(Event.from_json)).data
 
     def receipt(self, batch_id: str) -> Receipt:
-        """What a settled batch was charged; ``not_found`` until it has settled."""
+        """What a batch holds or was charged; not found when no credit was ever held for it."""
         return self._get(f"/gridline/v1/batches/{_segment(batch_id)}/receipt", Receipt.from_json)
 
     def file(self, file_id: str) -> FileInfo:

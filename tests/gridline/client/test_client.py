@@ -142,27 +142,34 @@ def test_account_and_receipt_are_exact() -> None:
         "object": "account",
         "id": "acct_a",
         "name": "Demo",
-        "limits": {"open_batches": 2},
+        "limits": {"open_batches": {"limit": 2, "current": 1}, "daily_credits": {"limit": "100.000000000"}},
         "balance": {"available": "99.999999999", "held": "0.000000001"},
     }
-    assert client_of(answering(account)).account().available_nanos == 99_999_999_999
+    read_account = client_of(answering(account)).account()
+    assert read_account.available_nanos == 99_999_999_999
+    assert read_account.limits["open_batches"].current == 1
+    assert read_account.limits["daily_credits"].current is None
     receipt = {
-        "object": "receipt",
+        "object": "gridline.receipt",
+        "state": "settled",
         "batch_id": "batch_a",
         "model": "m",
         "lines": 2,
         "input_tokens": 10,
         "output_tokens": 4,
-        "input_price": "0.000000020",
-        "output_price": "0.000000080",
+        "rates": {"input_token": "0.000000020", "output_token": "0.000000080"},
         "hold": "0.000001000",
         "charged": "0.000000520",
         "returned": "0.000000480",
-        "at": AT,
+        "held_at": AT,
+        "settled_at": AT + 60,
     }
     read = client_of(answering(receipt)).receipt("batch_a")
     assert read.charged_nanos == read.input_tokens * read.input_price_nanos + 4 * read.output_price_nanos
-    assert read.hold_nanos == read.charged_nanos + read.returned_nanos
+    assert read.hold_nanos == (read.charged_nanos or 0) + (read.returned_nanos or 0)
+    still = receipt | dict.fromkeys(("charged", "returned", "lines", "settled_at")) | {"state": "held"}
+    held = client_of(answering(still)).receipt("batch_a")
+    assert (held.state, held.charged_nanos, held.hold_nanos) == ("held", None, 1_000)
 
 
 def test_events_files_and_models() -> None:
