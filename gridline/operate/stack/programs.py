@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gridline.operate.stack.airflow_environment import airflow_environment
-from gridline.settings import ROOT, Settings, inherited_environment
+from gridline.settings import Settings, inherited_environment
 
 DATABASE = "postgres"
 INITIALISING = "init"
@@ -87,17 +87,13 @@ def _airflow(config: Settings) -> list[Program]:
 
 
 def _ours(config: Settings) -> list[Program]:
-    page = ROOT / "dashboard" / "app.py"
-    if (ROOT / "dashboard" / "asgi.py").exists():
-        page = ROOT / "dashboard" / "asgi.py"
-    dashboard = _module(
-        "streamlit", "run", str(page), "--server.address=127.0.0.1", f"--server.port={config.dashboard_port}",
-        "--server.headless=true", "--browser.gatherUsageStats=false", "--server.fileWatcherType=none",
-    )  # fmt: skip
     return [
         Program("api", _module("api.serve")),
         Program("keeper", _module("gridline.keeper")),
         Program(
-            "dashboard", dashboard, added={"GRIDLINE_API_URL": config.public_api_url}, hidden=_NOT_FOR_PAGES
+            "dashboard",
+            _module("dashboard"),
+            added={"GRIDLINE_API_URL": config.public_api_url},
+            hidden=_NOT_FOR_PAGES,
         ),
     ]

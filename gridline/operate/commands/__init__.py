@@ -1,0 +1,1 @@
+"""The operator's sub-commands of `gridline`, loaded by name."""

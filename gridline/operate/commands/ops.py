@@ -1,0 +1,90 @@
+"""`gridline ops`: accounts, tokens, credits and limits, by an operator on the host; every change is audited."""
+
+import click
+
+from gridline import ids
+from gridline.customers import accounts as opening
+from gridline.customers import tokens
+from gridline.db.work import unit_of_work
+from gridline.ledger import posting, reading
+from gridline.money import credits_nanos, credits_text
+from gridline.operate import accounts
+
+
+class Credits(click.ParamType[int]):
+    """An exact amount of credits, as nano-credits."""
+
+    name = "credits"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The amount that the text means, or a usage error."""
+        try:
+            return credits_nanos(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+@click.group()
+def ops() -> None:
+    """Accounts, tokens, credits and limits."""
+
+
+@ops.command()
+@click.argument("name")
+def account(name: str) -> None:
+    """Open the account NAME unless it is there, and show it."""
+    with unit_of_work() as work:
+        found = opening.find(work, name) or opening.open_account(work, name, actor=accounts.operator())
+        balance = reading.balance(work, found.id)
+        click.echo(f"account\t{found.id}")
+        click.echo(f"open batches\t{found.open_batches} of {found.open_batches_max}")
+        click.echo(f"leases\tat most {found.leases_max}")
+        click.echo(f"credits a day\t{credits_text(found.daily_credits_nanos_max)}")
+        click.echo(f"available\t{credits_text(balance.available_nanos)}")
+        click.echo(f"held\t{credits_text(balance.held_nanos)}")
+
+
+@ops.command()
+@click.argument("account")
+@click.option("--name", default="operator", show_default=True, help="What the token is for.")
+@click.option("--scopes", default=",".join(tokens.SCOPES), show_default=True, help="Separated by commas.")
+def token(account: str, name: str, scopes: str) -> None:
+    """Make a token for ACCOUNT (an id or a name). It is printed once and cannot be shown again."""
+    with unit_of_work() as work:
+        found = accounts.by_name_or_id(work, account)
+        wanted = [one.strip() for one in scopes.split(",") if one.strip()]
+        _, text = tokens.issue(work, found.id, name, wanted, actor=accounts.operator())
+    click.echo(text)
+
+
+@ops.command()
+@click.argument("account")
+@click.argument("amount", type=Credits())
+@click.option("--why", required=True, help="The reason, kept with the entry.")
+@click.option("--key", help="The same key grants once, however often it is said.")
+def grant(account: str, amount: int, why: str, key: str | None) -> None:
+    """Give ACCOUNT an AMOUNT of credits."""
+    with unit_of_work() as work:
+        found = accounts.by_name_or_id(work, account)
+        actor = accounts.operator()
+        posting.grant(work, found.id, amount, actor=actor, why=why, key=key or ids.new("transaction"))
+        balance = reading.balance(work, found.id)
+    click.echo(f"available\t{credits_text(balance.available_nanos)}")
+
+
+@ops.command()
+@click.argument("account")
+@click.option("--open-batches", type=int, help="Open batches at once.")
+@click.option("--leases", type=int, help="GPUs at once.")
+@click.option("--daily-credits", type=Credits(), help="Credits held in a UTC day.")
+@click.option("--why", required=True, help="The reason, kept in the audit.")
+def limit(
+    account: str, open_batches: int | None, leases: int | None, daily_credits: int | None, why: str
+) -> None:
+    """Change the limits of ACCOUNT."""
+    with unit_of_work() as work:
+        found = accounts.by_name_or_id(work, account)
+        limits = accounts.Limits(open_batches, leases, daily_credits)
+        changed = accounts.set_limits(work, found.id, limits, actor=accounts.operator(), why=why)
+    for name, value in changed.items():
+        click.echo(f"{name}\t{value}")
