@@ -32,7 +32,7 @@ LAST_USED_EVERY = timedelta(minutes=1)
 
 
 def issue(
-    work: Work, account_id: str, name: str, scopes: Sequence[str] = SCOPES, actor: str = "operator"
+    work: Work, account_id: str, name: str, *, scopes: Sequence[str] = SCOPES, actor: str = "operator"
 ) -> tuple[Token, str]:
     """A new token and its text, which is shown now and never again.
 
