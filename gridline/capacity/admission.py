@@ -1,0 +1,172 @@
+"""Admission: given pools, accounts and the queue, who gets a GPU and why the others wait. Pure; reads no database.
+
+The order, best first:
+
+1. A batch without a live lease goes before further partitions of one that has some, so that a large batch grows
+   onto idle GPUs and gives way when others wait.
+2. Between accounts: the one with the fewest live leases, then the one that was served longest ago.
+3. Within an account: 24h before 72h, then batches that never started, then the oldest.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from gridline.batches.reasons import ReasonCode
+from gridline.capacity.pools import EVERY_MODEL
+from gridline.limits import WINDOW_SECONDS
+
+WaitCode = Literal[ReasonCode.ACCOUNT_CAPACITY, ReasonCode.GRIDLINE_CAPACITY]
+
+
+@dataclass(frozen=True)
+class PoolState:
+    """A pool and how many of its GPUs are granted or leased."""
+
+    name: str
+    gpus: int
+    models: tuple[str, ...]
+    datacenter: bool
+    live: int
+
+
+@dataclass(frozen=True)
+class AccountState:
+    """An account: its limit of leases at once, how many it has, and when it was last served (a lease's fence)."""
+
+    id: str
+    leases_max: int
+    datacenter_only: bool
+    live: int
+    last_fence: int = 0
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A batch in the queue: partitions that wait for a lease, and the live leases that it has."""
+
+    batch_id: str
+    account_id: str
+    model: str
+    window: str
+    created_at: datetime
+    sequence: int
+    started: bool
+    live: int
+    partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Grant:
+    """Admit: this partition may take one GPU of this pool."""
+
+    batch_id: str
+    partition: int
+    pool: str
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Wait because: a batch that has no lease and gets none now."""
+
+    batch_id: str
+    code: WaitCode
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Every grant, in the order of the queue, and every batch that waits."""
+
+    grants: tuple[Grant, ...]
+    waits: tuple[Wait, ...]
+
+
+def decide(
+    pools: Sequence[PoolState], accounts: Sequence[AccountState], queue: Sequence[Candidate]
+) -> Decision:
+    """Grant free GPUs in the queue's order until none fits, then say why the rest wait."""
+    round_ = _Round(pools, accounts, queue)
+    grants = []
+    while (grant := round_.next_grant()) is not None:
+        grants.append(grant)
+    waits = [Wait(one.batch_id, round_.code(one)) for one in queue if round_.batch_live[one.batch_id] == 0]
+    return Decision(tuple(grants), tuple(waits))
+
+
+class _Round:
+    """One decision in the making: what is taken so far."""
+
+    def __init__(
+        self, pools: Sequence[PoolState], accounts: Sequence[AccountState], queue: Sequence[Candidate]
+    ) -> None:
+        # Pools that serve few models first: the others stay free for whoever fits nowhere else.
+        self.pools = sorted(pools, key=lambda pool: (EVERY_MODEL in pool.models, len(pool.models), pool.name))
+        self.free = {pool.name: pool.gpus - pool.live for pool in pools}
+        self.accounts = {account.id: account for account in accounts}
+        self.account_live = Counter({account.id: account.live for account in accounts})
+        self.served = {account.id: (0, account.last_fence) for account in accounts}
+        self.batch_live = Counter({one.batch_id: one.live for one in queue})
+        self.left = {one.batch_id: list(one.partitions) for one in queue}
+        self.queue = sorted(queue, key=_age)
+        self.granted = 0
+
+    def next_grant(self) -> Grant | None:
+        """Take the best place that is left; None when nobody fits."""
+        heads = self._heads()
+        if not heads:
+            return None
+        best, pool = min(heads.values(), key=lambda head: self._between_accounts(head[0]))
+        self.granted += 1
+        self.free[pool] -= 1
+        self.account_live[best.account_id] += 1
+        self.served[best.account_id] = (1, self.granted)
+        self.batch_live[best.batch_id] += 1
+        return Grant(best.batch_id, self.left[best.batch_id].pop(0), pool)
+
+    def code(self, one: Candidate) -> WaitCode:
+        """Why this batch waits, once everything is given."""
+        return ReasonCode.ACCOUNT_CAPACITY if self._account_full(one) else ReasonCode.GRIDLINE_CAPACITY
+
+    def _heads(self) -> dict[str, tuple[Candidate, str]]:
+        """Per account its best candidate that fits somewhere, with the pool."""
+        heads: dict[str, tuple[Candidate, str]] = {}
+        for one in self.queue if any(free > 0 for free in self.free.values()) else ():
+            if not self.left[one.batch_id] or self._account_full(one):
+                continue
+            held = heads.get(one.account_id)
+            if held is not None and self._within_account(held[0]) <= self._within_account(one):
+                continue
+            pool = self._pool_for(one)
+            if pool is not None:
+                heads[one.account_id] = (one, pool)
+        return heads
+
+    def _account_full(self, one: Candidate) -> bool:
+        return self.account_live[one.account_id] >= self.accounts[one.account_id].leases_max
+
+    def _pool_for(self, one: Candidate) -> str | None:
+        bound = self.accounts[one.account_id].datacenter_only
+        for pool in self.pools:
+            serves = one.model in pool.models or EVERY_MODEL in pool.models
+            if serves and self.free[pool.name] > 0 and (pool.datacenter or not bound):
+                return pool.name
+        return None
+
+    def _within_account(self, one: Candidate) -> tuple[object, ...]:
+        live = self.batch_live[one.batch_id]
+        return (WINDOW_SECONDS[one.window], one.started or live > 0, live > 0, _age(one))
+
+    def _between_accounts(self, one: Candidate) -> tuple[object, ...]:
+        account = one.account_id
+        return (
+            self.batch_live[one.batch_id] > 0,
+            self.account_live[account],
+            self.served[account],
+            _age(one),
+        )
+
+
+def _age(one: Candidate) -> tuple[datetime, int]:
+    return (one.created_at, one.sequence)

@@ -1,0 +1,96 @@
+"""The allocator: the only writer of grants. Runs on every notification, twice or late as it may; decides nothing itself.
+
+One at a time by an advisory lock. What admission decided on unlocked rows is looked at again under the batch's
+lock, one batch at a time, before it is written.
+"""
+
+from datetime import timedelta
+
+from sqlalchemy import func, select
+from sqlalchemy.dialects.postgresql import insert
+
+from gridline import ids, limits
+from gridline.batches import moves, waits
+from gridline.batches.reasons import ReasonCode
+from gridline.batches.states import Status, Waiting
+from gridline.batches.tables import Batch, RunRequest
+from gridline.capacity import leases, queue, reading
+from gridline.capacity.admission import Grant, Wait, decide
+from gridline.capacity.tables import Lease
+from gridline.db.work import Work, unit_of_work
+
+RESUME_FROM = "wait_for_capacity"
+"""The task that a parked batch's run is resumed from when it gets its grant."""
+
+_LOCK = 0x616C_6C6F
+
+
+def allocate() -> int:
+    """Grant what can be granted, store why the others wait; how many grants were written."""
+    with unit_of_work() as work:
+        work.session.execute(select(func.pg_advisory_xact_lock(_LOCK)))
+        dropped = leases.drop_unwanted(work)
+        waiting = queue.load(work)
+        decision = decide(waiting.pools, waiting.accounts, waiting.candidates)
+        granted = sum([_grant(work, one) for one in decision.grants])
+        for one in decision.waits:
+            if _is_news(one, *waiting.stored[one.batch_id]):
+                _wait(work, one)
+        if granted or dropped:
+            work.notify("capacity")
+        return granted
+
+
+def _grant(work: Work, grant: Grant) -> bool:
+    batch = moves.locked(work, grant.batch_id)
+    if not leases.is_open(batch) or leases.partition(work, batch, grant.partition).state != "waiting":
+        return False
+    made = work.session.execute(
+        insert(Lease)
+        .values(
+            id=ids.new("lease"),
+            pool=grant.pool,
+            account_id=batch.account_id,
+            batch_id=batch.id,
+            partition=grant.partition,
+            granted_at=work.now,
+            claim_by=_claim_by(work, batch),
+        )
+        .on_conflict_do_nothing()
+        .returning(Lease.id)
+    ).first()
+    return made is not None
+
+
+def _claim_by(work: Work, batch: Batch) -> object:
+    """When the grant lapses unclaimed: a parked batch's clock stands until its run's resume was accepted."""
+    clock = work.now + timedelta(seconds=limits.GRANT_CLAIM_SECONDS)
+    if batch.waiting != Waiting.PARKED:
+        return clock
+    asked = work.session.scalar(
+        select(func.count()).where(
+            RunRequest.batch_id == batch.id, RunRequest.kind == "resume", RunRequest.done_at.is_(None)
+        )
+    )
+    if not asked:
+        if reading.live_of_batch(work, batch.id):
+            return clock  # its run was resumed for an earlier grant and is on its way
+        moves.request_run(work, batch, "resume", from_task=RESUME_FROM)
+        work.session.flush()
+    return None
+
+
+def _is_news(wait: Wait, status: str, stored: str | None) -> bool:
+    moved = wait.code is ReasonCode.ACCOUNT_CAPACITY or status == Status.IN_PROGRESS
+    return stored != wait.code or not moved
+
+
+def _wait(work: Work, wait: Wait) -> None:
+    """Store why the batch waits. Waiting for our capacity is being in progress, and that never goes back."""
+    batch = moves.locked(work, wait.batch_id)
+    if not leases.is_open(batch):
+        return
+    if wait.code is ReasonCode.GRIDLINE_CAPACITY and batch.status == Status.VALIDATING:
+        moves.move(work, batch, Status.IN_PROGRESS)
+    if waits.set_reason(work, batch, wait.code):
+        work.notify("batches")

@@ -1,0 +1,194 @@
+"""Leases: claim, renew, give back, lapse. Grants come from the allocator alone.
+
+A lease is a grant until it is claimed. Each has its own id, under which its attempt writes, and whoever acts on a
+lease that was released changes nothing: that is the fence against jobs that come back from the dead.
+Locks are taken in one order: batch, partition, lease.
+"""
+
+import json
+from datetime import timedelta
+from enum import StrEnum
+
+from sqlalchemy import ColumnElement, Select, or_, select, update
+
+from gridline import limits, storage
+from gridline.batches import moves, waits
+from gridline.batches.reasons import ReasonCode
+from gridline.batches.states import Status
+from gridline.batches.tables import Attempt, Batch, Partition
+from gridline.capacity import reading
+from gridline.capacity.tables import Lease
+from gridline.db.work import Work, unit_of_work
+from gridline.storage import layout
+
+OPEN = (Status.VALIDATING, Status.IN_PROGRESS)
+"""Statuses in which a batch may get and use a lease."""
+
+
+class Outcome(StrEnum):
+    """How a lease ended."""
+
+    DONE = "done"
+    STOPPED = "stopped"
+    CRASHED = "crashed"
+    ENGINE_UNHEALTHY = "engine_unhealthy"
+    EXPIRED = "expired"
+    UNCLAIMED = "unclaimed"
+    UNWANTED = "unwanted"
+
+
+COUNTED = (Outcome.CRASHED, Outcome.EXPIRED)
+"""Outcomes that are one of a partition's three attempts, if its engine was healthy."""
+
+
+def is_open(batch: Batch) -> bool:
+    """Whether the batch may still get and use leases (not cancelling, finalizing or ended)."""
+    return batch.ended_at is None and batch.status in OPEN
+
+
+def partition(work: Work, batch: Batch, number: int) -> Partition:
+    """The partition's row, locked; its batch is locked already."""
+    return work.session.scalars(
+        select(Partition)
+        .where(Partition.batch_id == batch.id, Partition.number == number)
+        .with_for_update()
+        .execution_options(populate_existing=True)
+    ).one()
+
+
+def live(work: Work, batch_id: str, number: int) -> Lease | None:
+    """The partition's grant or lease, locked; None when it has none."""
+    return work.session.scalars(
+        _locked(select(Lease)).where(
+            Lease.batch_id == batch_id, Lease.partition == number, Lease.released_at.is_(None)
+        )
+    ).one_or_none()
+
+
+def claim(work: Work, lease: Lease) -> None:
+    """Turn a locked grant into a lease that lives as long as its progress is seen to move."""
+    lease.claimed_at = work.now
+    lease.expires_at = work.now + timedelta(seconds=limits.LEASE_TTL_SECONDS)
+    work.notify("capacity")
+
+
+def renew(work: Work, lease_id: str) -> bool:
+    """Give a claimed lease its full time again, because its progress moved; False when it was released."""
+    renewed = work.session.execute(
+        update(Lease)
+        .where(Lease.id == lease_id, Lease.released_at.is_(None), Lease.claimed_at.is_not(None))
+        .values(expires_at=work.now + timedelta(seconds=limits.LEASE_TTL_SECONDS))
+        .returning(Lease.id)
+        .execution_options(synchronize_session=False)
+    ).first()
+    return renewed is not None
+
+
+def start_claim_clock(work: Work, batch_id: str) -> None:
+    """A parked batch's run was resumed: from now its grants lapse unless they are claimed in time."""
+    work.session.execute(
+        update(Lease)
+        .where(
+            Lease.batch_id == batch_id,
+            Lease.released_at.is_(None),
+            Lease.claimed_at.is_(None),
+            Lease.claim_by.is_(None),
+        )
+        .values(claim_by=work.now + timedelta(seconds=limits.GRANT_CLAIM_SECONDS))
+        .execution_options(synchronize_session=False)
+    )
+
+
+def give_back(work: Work, batch: Batch, part: Partition, lease: Lease, outcome: Outcome) -> None:
+    """End a live lease, its attempt and what they leave of the partition; all three rows are locked.
+
+    A partition that is not done waits again, until it was tried three times on a healthy engine.
+    """
+    attempt = work.session.scalars(select(Attempt).where(Attempt.lease_id == lease.id)).one_or_none()
+    healthy = attempt is not None and attempt.engine_healthy
+    if attempt is not None:
+        attempt.ended_at = work.now
+        attempt.outcome = outcome
+        part.attempts += healthy and outcome in COUNTED
+        part.state = _left(part, outcome)
+    _release(work, lease, outcome)
+    work.session.flush()
+    if attempt is not None and part.state == "waiting" and is_open(batch):
+        _explain(work, batch, ReasonCode.RETRYING if healthy else ReasonCode.GRIDLINE_CAPACITY)
+
+
+def lapse() -> int:
+    """End grants that nobody claimed and leases whose progress stopped; how many.
+
+    Call it after progress was read and leases were renewed: a keeper that was away must not let live jobs lapse.
+    A job that lost its lease is told to stop; whatever it still writes under the lost lease changes nothing.
+    """
+    with unit_of_work() as work:
+        due = work.session.execute(
+            select(Lease.batch_id, Lease.partition, Lease.id)
+            .where(Lease.released_at.is_(None), _overdue(work))
+            .order_by(Lease.fence)
+        ).all()
+    return sum([_lapse(*one) for one in due])
+
+
+def drop_unwanted(work: Work) -> int:
+    """Release grants of batches that are ending or have ended; how many. Claimed leases end with their attempt."""
+    unwanted = work.session.scalars(
+        _locked(select(Lease))
+        .join(Batch, Batch.id == Lease.batch_id)
+        .where(
+            Lease.released_at.is_(None),
+            Lease.claimed_at.is_(None),
+            or_(Batch.ended_at.is_not(None), Batch.status.not_in(OPEN)),
+        )
+        .order_by(Lease.fence)
+    ).all()
+    for lease in unwanted:
+        _release(work, lease, Outcome.UNWANTED)
+    return len(unwanted)
+
+
+def _lapse(batch_id: str, number: int, lease_id: str) -> bool:
+    with unit_of_work() as work:
+        batch = moves.locked(work, batch_id)
+        part = partition(work, batch, number)
+        lease = work.session.scalars(
+            _locked(select(Lease)).where(Lease.id == lease_id, Lease.released_at.is_(None), _overdue(work))
+        ).one_or_none()
+        if lease is None:
+            return False
+        claimed = lease.claimed_at is not None
+        give_back(work, batch, part, lease, Outcome.EXPIRED if claimed else Outcome.UNCLAIMED)
+        prefix = reading.attempt_prefix(work, lease_id)
+    if prefix is not None:
+        stop = json.dumps({"format": 1, "reason": "lease_lost"})
+        storage.store().replace(layout.stop_key(prefix), stop.encode())
+    return True
+
+
+def _left(part: Partition, outcome: Outcome) -> str:
+    if outcome is Outcome.DONE:
+        return "done"
+    return "given_up" if part.attempts >= limits.ATTEMPTS_PER_PARTITION_MAX else "waiting"
+
+
+def _release(work: Work, lease: Lease, outcome: Outcome) -> None:
+    lease.released_at = work.now
+    lease.outcome = outcome
+    work.notify("capacity")
+
+
+def _explain(work: Work, batch: Batch, code: ReasonCode) -> None:
+    """Say why nothing moves, if nothing else of the batch does."""
+    if reading.live_of_batch(work, batch.id) == 0 and waits.set_reason(work, batch, code):
+        work.notify("batches")
+
+
+def _overdue(work: Work) -> ColumnElement[bool]:
+    unclaimed = Lease.claimed_at.is_(None) & (Lease.claim_by <= work.now)
+    return or_(unclaimed, Lease.claimed_at.is_not(None) & (Lease.expires_at <= work.now))
+
+
+def _locked(statement: Select[Lease]) -> Select[Lease]:
+    return statement.with_for_update(of=Lease).execution_options(populate_existing=True)

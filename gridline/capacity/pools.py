@@ -1,0 +1,77 @@
+"""GPU pools as the operator states them in GRIDLINE_POOLS: read, checked, and kept as rows. Grants nothing."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import update
+from sqlalchemy.dialects.postgresql import insert
+
+from gridline.capacity.tables import Pool
+from gridline.db.work import Work
+from gridline.errors import SettingInvalid
+
+EVERY_MODEL = "*"
+
+_SHAPE = '{"name": "local", "gpus": 1, "models": ["*"], "datacenter": false}'
+
+
+@dataclass(frozen=True)
+class PoolSetting:
+    """One pool: leases at once, the models it serves (``*``: every one), and whether its hosts stand in a datacenter."""
+
+    name: str
+    gpus: int
+    models: tuple[str, ...]
+    datacenter: bool
+
+
+def seed(work: Work, pools_json: str) -> None:
+    """Make the rows equal to the setting. A pool that is gone from it keeps its row, and its leases, with 0 GPUs."""
+    pools = parse(pools_json)
+    for pool in pools:
+        values: dict[str, Any] = {
+            "gpus": pool.gpus,
+            "models": list(pool.models),
+            "datacenter": pool.datacenter,
+        }
+        work.session.execute(
+            insert(Pool)
+            .values(name=pool.name, **values)
+            .on_conflict_do_update(index_elements=["name"], set_=values)
+        )
+    gone = Pool.name.not_in([pool.name for pool in pools])
+    work.session.execute(update(Pool).where(gone).values(gpus=0))
+    work.notify("capacity")
+
+
+def parse(pools_json: str) -> list[PoolSetting]:
+    """The pools that the setting's text states.
+
+    Raises:
+        SettingInvalid: not a JSON list of pools with name, gpus, models and datacenter, or a name used twice.
+    """
+    try:
+        stated = json.loads(pools_json)
+    except ValueError as error:
+        raise SettingInvalid(f"GRIDLINE_POOLS is not JSON: {error}.") from error
+    if not isinstance(stated, list):
+        raise SettingInvalid(f"GRIDLINE_POOLS is a JSON list of pools such as {_SHAPE}.")
+    pools = [_pool(one) for one in stated]
+    if len({pool.name for pool in pools}) != len(pools):
+        raise SettingInvalid("GRIDLINE_POOLS names a pool twice.")
+    return pools
+
+
+def _pool(stated: Any) -> PoolSetting:
+    match stated:
+        case {"name": str(name), "gpus": int(gpus), "models": [*models], "datacenter": bool(datacenter)} if (
+            len(stated) == 4  # noqa: PLR2004 - the four keys of the pattern and no other
+            and name
+            and gpus >= 0
+            and not isinstance(gpus, bool)
+            and models
+            and all(isinstance(one, str) and one for one in models)
+        ):
+            return PoolSetting(name=name, gpus=gpus, models=tuple(models), datacenter=datacenter)
+    raise SettingInvalid(f"GRIDLINE_POOLS: a pool looks like {_SHAPE}, got {json.dumps(stated)}.")

@@ -1,0 +1,52 @@
+"""Reads a GPU job's progress object and notes on our rows what it says. Renews nothing, decides nothing."""
+
+import json
+from dataclasses import dataclass
+
+from sqlalchemy import select
+
+from gridline.batches.tables import Attempt, Batch, Partition
+from gridline.db.work import Work
+from gridline.storage import layout
+from gridline.storage.objects import Store
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a job last wrote. ``sequence`` grows with every write; ``done`` and ``failed`` count partition lines."""
+
+    state: str
+    done: int
+    failed: int
+    sequence: int
+    engine_healthy: bool
+    engine_version: str | None
+    runner_version: str | None
+
+
+def read(store: Store, attempt_prefix: str) -> Progress | None:
+    """The attempt's last progress; None while it has written none."""
+    data = store.read_or_none(layout.progress_key(attempt_prefix))
+    if data is None:
+        return None
+    stated = json.loads(data)
+    return Progress(
+        state=stated["state"],
+        done=stated["done"],
+        failed=stated["failed"],
+        sequence=stated["sequence"],
+        engine_healthy=stated["engine_healthy"],
+        engine_version=stated["engine_version"],
+        runner_version=stated["runner_version"],
+    )
+
+
+def note(work: Work, batch: Batch, part: Partition, lease_id: str, progress: Progress) -> None:
+    """Keep what the progress says on attempt, partition and batch; their rows are locked. Counts never go back."""
+    attempt = work.session.scalars(select(Attempt).where(Attempt.lease_id == lease_id)).one()
+    attempt.engine_healthy = attempt.engine_healthy or progress.engine_healthy
+    part.lines_done = max(part.lines_done, min(progress.done, part.lines))
+    part.lines_failed = max(part.lines_failed, min(progress.failed, part.lines - part.lines_done))
+    part.engine_version = progress.engine_version or part.engine_version
+    part.runner_version = progress.runner_version or part.runner_version
+    batch.any_line_ran = batch.any_line_ran or progress.done + progress.failed > 0

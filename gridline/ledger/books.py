@@ -1,0 +1,24 @@
+"""The chart of books: an account's available and held credit, and the platform's own.
+
+A positive entry raises a book, a negative one lowers it. Grants come out of ``platform:granted``, so the platform's
+books together are what customers still hold, with the sign turned: everything sums to zero.
+"""
+
+PLATFORM_GRANTED = "platform:granted"
+"""Where granted credit comes from; its balance is minus everything ever granted."""
+PLATFORM_REVENUE = "platform:revenue"
+"""What customers were charged, and what overran their holds."""
+PLATFORM_OVERRUN = "platform:overrun"
+"""Usage beyond its hold, carried by the platform: not zero means an alarm."""
+
+PLATFORM_BOOKS = (PLATFORM_GRANTED, PLATFORM_OVERRUN, PLATFORM_REVENUE)
+
+
+def available(account_id: str) -> str:
+    """The book of credit that the account can still spend; the database never lets it fall below zero."""
+    return f"{account_id}:available"
+
+
+def held(account_id: str) -> str:
+    """The book of credit set aside for batches that have not ended."""
+    return f"{account_id}:held"

@@ -1,0 +1,149 @@
+"""The only writer of entries: balanced, append-only, once per derived id. Knows no batch, no price, no token.
+
+The database keeps the rules (entries sum to zero at commit, balances follow entries, no customer's book below
+zero, no UPDATE or DELETE for the app role); this file turns their breach into errors that say what to do.
+"""
+
+from dataclasses import dataclass
+
+import psycopg
+from sqlalchemy import select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.exc import IntegrityError
+
+from gridline import ids
+from gridline.db.work import Work
+from gridline.errors import InvalidRequest, InvariantBroken
+from gridline.ledger.books import PLATFORM_BOOKS, PLATFORM_GRANTED, available, held
+from gridline.ledger.errors import BookMissing, KeyReused, WouldOverdraw
+from gridline.ledger.tables import Balance, Entry, Transaction
+
+_NOT_NEGATIVE = "ck_balances_balance_not_negative"
+_BOOK_EXISTS = "fk_entries_book"
+
+
+@dataclass(frozen=True)
+class Leg:
+    """One entry to be: a book and a signed amount in nano-credits, never zero."""
+
+    book: str
+    amount_nanos: int
+
+
+@dataclass(frozen=True)
+class Posting:
+    """A transaction to be. ``id`` derives from what causes it, so that a second try writes nothing."""
+
+    id: str
+    account_id: str
+    kind: str
+    legs: tuple[Leg, ...]
+    actor: str
+    why: str
+    batch_id: str | None = None
+
+    def __post_init__(self) -> None:
+        amounts = [leg.amount_nanos for leg in self.legs]
+        if not amounts or any(type(one) is not int or one == 0 for one in amounts) or sum(amounts) != 0:
+            raise InvariantBroken(
+                f"Transaction {self.id} must have whole amounts, none of them zero, that sum to zero: {amounts}."
+            )
+
+
+def open_platform_books(work: Work) -> None:
+    """Open the platform's books where they are missing; the only ones that may be below zero."""
+    _open(work, PLATFORM_BOOKS, account_id=None)
+
+
+def open_books(work: Work, account_id: str) -> None:
+    """Open an account's books (and the platform's) at zero; a second call finds them."""
+    open_platform_books(work)
+    _open(work, (available(account_id), held(account_id)), account_id=account_id)
+
+
+def post(work: Work, posting: Posting) -> bool:
+    """Write a transaction with its entries; False when its id was posted before (by anyone) and nothing was written.
+
+    Waits while another transaction is posting the same id. Entries go in by book name, so that two
+    postings lock the books they share in the same order.
+
+    Raises:
+        WouldOverdraw: a customer's book would fall below zero.
+        BookMissing: a book was never opened.
+    """
+    legs = sorted(posting.legs, key=lambda leg: leg.book)
+    try:
+        with work.session.begin_nested():
+            made = work.session.execute(
+                insert(Transaction)
+                .values(
+                    id=posting.id,
+                    account_id=posting.account_id,
+                    kind=posting.kind,
+                    batch_id=posting.batch_id,
+                    at=work.now,
+                    actor=posting.actor,
+                    why=posting.why,
+                )
+                .on_conflict_do_nothing(index_elements=["id"])
+                .returning(Transaction.id)
+            ).first()
+            if made is None:
+                return False
+            rows = [
+                {"transaction_id": posting.id, "book": leg.book, "amount_nanos": leg.amount_nanos}
+                for leg in legs
+            ]
+            work.session.execute(insert(Entry).values(rows))
+    except IntegrityError as error:
+        raise _meaning(posting, error) from error
+    return True
+
+
+def grant(work: Work, account_id: str, amount_nanos: int, *, actor: str, why: str, key: str) -> str:
+    """Give an account credit, once per key; returns the transaction's id.
+
+    Raises:
+        InvalidRequest: the amount is not above zero.
+        KeyReused: the key was used before for another amount.
+    """
+    if amount_nanos <= 0:
+        raise InvalidRequest(f"A grant is above 0 nano-credits, got {amount_nanos}.", param="amount")
+    posting = Posting(
+        id=ids.derived("transaction", "grant", account_id, key),
+        account_id=account_id,
+        kind="grant",
+        legs=(Leg(PLATFORM_GRANTED, -amount_nanos), Leg(available(account_id), amount_nanos)),
+        actor=actor,
+        why=why,
+    )
+    if post(work, posting):
+        work.notify("credits")
+    elif _amount(work, posting.id, available(account_id)) != amount_nanos:
+        raise KeyReused(
+            f"Key {key!r} was used before for another amount. Use a new key for a new grant.", param="key"
+        )
+    return posting.id
+
+
+def _open(work: Work, names: tuple[str, ...], *, account_id: str | None) -> None:
+    rows = [{"book": name, "account_id": account_id, "may_be_negative": account_id is None} for name in names]
+    work.session.execute(insert(Balance).values(rows).on_conflict_do_nothing(index_elements=["book"]))
+
+
+def _amount(work: Work, transaction_id: str, book: str) -> int | None:
+    return work.session.scalar(
+        select(Entry.amount_nanos).where(Entry.transaction_id == transaction_id, Entry.book == book)
+    )
+
+
+def _meaning(posting: Posting, error: IntegrityError) -> Exception:
+    cause = error.orig
+    constraint = cause.diag.constraint_name if isinstance(cause, psycopg.Error) else None
+    if constraint == _NOT_NEGATIVE:
+        return WouldOverdraw(posting.id)
+    if constraint == _BOOK_EXISTS:
+        return BookMissing(
+            f"Transaction {posting.id} names a book that was never opened. Open the books first."
+        )
+    return error

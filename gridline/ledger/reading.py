@@ -1,0 +1,92 @@
+"""Reads the books: balances, a batch's hold and resolution, its receipt. Writes nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import select
+
+from gridline.clock import unix
+from gridline.db.work import Work
+from gridline.errors import NotFound
+from gridline.ledger.books import available, held
+from gridline.ledger.tables import Balance, Hold, Resolution
+from gridline.money import credits_text
+from gridline.usage import facts
+from gridline.usage.tables import UsageFact
+
+
+@dataclass(frozen=True)
+class Balances:
+    """An account's credit in nano-credits: what it can spend, and what is set aside for open batches."""
+
+    available_nanos: int
+    held_nanos: int
+
+
+def balance(work: Work, account_id: str) -> Balances:
+    """The account's balances as this transaction sees them; zeros before its books are opened."""
+    names = (available(account_id), held(account_id))
+    rows = work.session.execute(select(Balance.book, Balance.balance_nanos).where(Balance.book.in_(names)))
+    found = {row.book: row.balance_nanos for row in rows}
+    return Balances(available_nanos=found.get(names[0], 0), held_nanos=found.get(names[1], 0))
+
+
+def hold_of(work: Work, batch_id: str) -> Hold | None:
+    """The batch's hold, open or resolved."""
+    return work.session.get(Hold, batch_id)
+
+
+def resolution_of(work: Work, batch_id: str) -> Resolution | None:
+    """How the batch's hold ended; None while it is open or where there is none."""
+    return work.session.get(Resolution, batch_id)
+
+
+def open_holds(work: Work) -> Sequence[Hold]:
+    """Holds without a resolution, oldest first: each belongs to a batch that has not ended, or to reconcile."""
+    resolved = select(Resolution.batch_id).where(Resolution.batch_id == Hold.batch_id)
+    return work.session.scalars(select(Hold).where(~resolved.exists()).order_by(Hold.at, Hold.batch_id)).all()
+
+
+def receipt(work: Work, batch_id: str, account_id: str) -> dict[str, Any]:
+    """What a batch cost and why, as the API shows it: the rates copied at hold, tokens, charge, what returned.
+
+    Raises:
+        NotFound: the account has no batch of this id that held credit.
+    """
+    hold = work.session.get(Hold, batch_id)
+    if hold is None or hold.account_id != account_id:
+        raise NotFound(f"Batch {batch_id} has no receipt: no credit was held, so nothing was charged.")
+    end = work.session.get(Resolution, batch_id)
+    card = hold.card
+    return {
+        "object": "gridline.receipt",
+        "batch_id": batch_id,
+        "state": "held" if end is None else "settled",
+        "model": card["id"],
+        "model_commit": card["commit"],
+        "rates": {
+            "input_token": credits_text(card["input_price_nanos"]),
+            "output_token": credits_text(card["output_price_nanos"]),
+        },
+        "hold": credits_text(hold.amount_nanos),
+        "charged": None if end is None else credits_text(end.charged_nanos),
+        "returned": None if end is None else credits_text(end.returned_nanos),
+        "lines": None if end is None else end.lines,
+        "input_tokens": None if end is None else end.input_tokens,
+        "output_tokens": None if end is None else end.output_tokens,
+        "usage": [_used(fact) for fact in facts.of_batch(work, batch_id)],
+        "held_at": unix(hold.at),
+        "settled_at": None if end is None else unix(end.at),
+        "transactions": [one.transaction_id for one in (hold, end) if one is not None and one.transaction_id],
+    }
+
+
+def _used(fact: UsageFact) -> dict[str, Any]:
+    return {
+        "model": fact.model,
+        "lines": fact.lines,
+        "input_tokens": fact.input_tokens,
+        "output_tokens": fact.output_tokens,
+        "amount": credits_text(fact.amount_nanos),
+    }
