@@ -53,7 +53,7 @@ def token(account: str, name: str, scopes: str) -> None:
     with unit_of_work() as work:
         found = accounts.by_name_or_id(work, account)
         wanted = [one.strip() for one in scopes.split(",") if one.strip()]
-        _, text = tokens.issue(work, found.id, name, wanted, actor=accounts.operator())
+        _, text = tokens.issue(work, found.id, name, scopes=wanted, actor=accounts.operator())
     click.echo(text)
 
 

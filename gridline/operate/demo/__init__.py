@@ -1,0 +1,1 @@
+"""`make demo`: the whole way once, from nothing to paid answers, as a customer would go it."""
