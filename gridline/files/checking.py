@@ -52,7 +52,7 @@ class InputCheck:
         self._bytes = 0
         self._requests = 0
         self._in_line = False
-        self._head = b""
+        self._head: bytes | None = b""
         self._first: bytearray | None = bytearray()
 
     def feed(self, chunk: bytes) -> None:
@@ -65,13 +65,12 @@ class InputCheck:
         self._bytes += len(chunk)
         if self._bytes > self._bytes_max:
             raise too_many_bytes(self._bytes_max)
-        if len(self._head) < _HEAD_BYTES:
-            self._head += chunk[:_HEAD_BYTES]
-            self._check_head()
-        self._decode(chunk, final=False)
-        self._count(chunk)
-        if self._first is not None:
-            self._first_line(chunk)
+        if self._head is not None:
+            self._head += chunk
+            if len(self._head) >= _HEAD_BYTES:
+                self._begin()
+            return
+        self._take(chunk)
 
     def finish(self) -> None:
         """Check what only the end can tell.
@@ -81,18 +80,30 @@ class InputCheck:
         """
         if self._bytes == 0:
             raise FileRefused("The file is empty. Upload one with a request on each line.", code="empty_file")
+        if self._head is not None:
+            self._begin()
         self._decode(b"", final=True)
         if self._first is not None:
             self._parse(bytes(self._first))
 
-    def _check_head(self) -> None:
+    def _begin(self) -> None:
+        """Look at the file's first bytes together, however they were cut: they tell what it is."""
+        head, self._head = self._head or b"", None
         for magic, name in _COMPRESSED.items():
-            if self._head.startswith(magic):
+            if head.startswith(magic):
                 raise FileRefused(f"The file is compressed ({name}). Unpack it and upload the .jsonl itself.")
-        if self._head.startswith(_UTF16):
+        if head.startswith(_UTF16):
             raise FileRefused(
-                "The file is UTF-16. It must be UTF-8 encoded: save it as UTF-8 and upload it again."
+                "The file is UTF-16. It must be UTF-8 encoded: save it as UTF-8 and upload it again.",
+                code="invalid_encoding",
             )
+        self._take(head)
+
+    def _take(self, chunk: bytes) -> None:
+        self._decode(chunk, final=False)
+        self._count(chunk)
+        if self._first is not None:
+            self._first_line(chunk)
 
     def _decode(self, chunk: bytes, *, final: bool) -> None:
         try:
