@@ -197,6 +197,13 @@ def job_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(kept_from_jobs)}
 
 
+def engine_environment(additions: dict[str, str]) -> dict[str, str]:
+    """The environment for an engine: nothing of ours, of Airflow's or of the object store's, plus additions."""
+    ours = ("AIRFLOW", "_AIRFLOW", "GRIDLINE_", "AWS_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return kept | additions
+
+
 @cache
 def settings() -> Settings:
     """The process's settings, read once."""

@@ -1,0 +1,124 @@
+"""One engine: an OpenAI-shaped server on loopback, in a process group of its own."""
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from gpu_jobs import engine_start, launch, process_groups
+from gpu_jobs.engine_records import EngineRecord, Records
+from gridline.limits import ENGINE_STOP_SECONDS_MAX
+
+PROBE_SECONDS = 2
+LOG_BYTES_MAX = 20 * 1000 * 1000
+
+
+class Health(Enum):
+    """What an engine's health check said."""
+
+    WELL = "well"
+    DEAD = "dead"
+    """It says so itself: its core has died and nothing brings it back."""
+    REFUSED = "refused"
+    """Nothing listens (yet, or any more)."""
+    SILENT = "silent"
+    """No answer in time: it may only be busy."""
+
+
+class EngineProcess:
+    """A started engine; the thread that makes it must live as long as the engine may (see launch.py)."""
+
+    def __init__(self, model: dict[str, Any], *, records: Records, logs: Path) -> None:
+        self.model = model
+        self.instance = secrets.token_hex(6)
+        self.api_key = secrets.token_urlsafe(32)
+        self.log = logs / f"engine-{model['id']}.log"
+        folder = Path(tempfile.mkdtemp(prefix="gridline-engine-"))
+        port = _free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        self._records = records
+        self._process = self._started(port, folder)
+        self._record = EngineRecord(
+            instance=self.instance,
+            model=model["id"],
+            group=self._process.pid,
+            members={self._process.pid: process_groups.start_time(self._process.pid)},
+            folder=str(folder),
+            shared_memory=[],
+        )
+        records.write(self._record)
+
+    def _started(self, port: int, folder: Path) -> subprocess.Popen[bytes]:
+        program = engine_start.command(self.model, port, sys.executable)
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        if self.log.exists() and self.log.stat().st_size > LOG_BYTES_MAX:
+            self.log.replace(self.log.with_suffix(".log.1"))
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-I", "-S", launch.__file__, str(os.getpid()), *program],
+                env=engine_start.environment(self.api_key, folder),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                process_group=0,
+            )
+
+    @property
+    def exit_code(self) -> int | None:
+        """How the server's process ended; None while it runs."""
+        return self._process.poll()
+
+    def watch(self) -> None:
+        """Keep the record of its processes up to date."""
+        if self._record.look():
+            self._records.write(self._record)
+
+    def health(self) -> Health:
+        """Ask the engine whether it is well."""
+        try:
+            with httpx.Client(trust_env=False, timeout=PROBE_SECONDS) as client:
+                answer = client.get(f"{self.url}/health")
+        except httpx.ConnectError:
+            return Health.REFUSED
+        except httpx.TransportError:
+            return Health.SILENT
+        return Health.WELL if answer.status_code == httpx.codes.OK else Health.DEAD
+
+    def version(self) -> str:
+        """The engine's version, as it says."""
+        with httpx.Client(trust_env=False, timeout=PROBE_SECONDS) as client:
+            try:
+                return str(client.get(f"{self.url}/version").json()["version"])
+            except (httpx.TransportError, ValueError, KeyError, TypeError):
+                return "unknown"
+
+    def ask_to_stop(self) -> None:
+        """SIGTERM to the server; with a request in flight it would never end by itself."""
+        self._record.look()
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+
+    def stop(self, *, seconds: float = ENGINE_STOP_SECONDS_MAX) -> None:
+        """Give its processes that long to end after SIGTERM, then kill the group and clean up behind it."""
+        self.ask_to_stop()
+        process_groups.gone(self._process.pid, seconds)
+        self._record.look()
+        # Unreaped, its pid cannot be anybody else's: the group is killed before the child is collected.
+        self._record.end()
+        self._process.wait()
+        self._records.remove(self._record)
+
+
+def _free_port() -> int:
+    """A port that was free just now; if it is taken meanwhile the engine's start fails and is tried again."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
