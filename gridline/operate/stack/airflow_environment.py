@@ -29,6 +29,7 @@ def airflow_database_url(config: Settings) -> str:
 
 def airflow_environment(config: Settings) -> dict[str, str]:
     """Every ``AIRFLOW__`` variable of this installation, and Airflow's home."""
+    database = airflow_database_url(config)
     port = urlsplit(config.public_airflow_url).port or config.airflow_port
     return {
         "AIRFLOW_HOME": str(ROOT),
@@ -37,7 +38,9 @@ def airflow_environment(config: Settings) -> dict[str, str]:
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{config.airflow_port}/execution/",
         "AIRFLOW__CORE__PARALLELISM": str(config.airflow_parallelism),
         "AIRFLOW__CORE__FERNET_KEY": config.secret(secrets.AIRFLOW_FERNET_KEY),
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": airflow_database_url(config),
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database,
+        # psycopg speaks both ways; left alone, Airflow guesses a driver that is not installed.
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN_ASYNC": database,
         "AIRFLOW__API__HOST": "127.0.0.1",
         "AIRFLOW__API__PORT": str(config.airflow_port),
         "AIRFLOW__API__BASE_URL": config.airflow_url or f"http://127.0.0.1:{port}",
