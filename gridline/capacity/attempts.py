@@ -74,8 +74,8 @@ def end(
         lease = leases.live(work, batch_id, number)
         if lease is not None and lease.id == lease_id and lease.claimed_at is not None:
             if last is not None:
-                progress.note(work, batch, part, lease_id, last)
-            leases.give_back(work, batch, part, lease, _outcome(work, lease_id, job_exit))
+                progress.note(work, last, batch=batch, part=part, lease_id=lease_id)
+            leases.give_back(work, lease, _outcome(work, lease_id, job_exit), batch=batch, part=part)
         return _standing(work, batch, part)
 
 

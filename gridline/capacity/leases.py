@@ -99,7 +99,7 @@ def start_claim_clock(work: Work, batch_id: str) -> None:
     )
 
 
-def give_back(work: Work, batch: Batch, part: Partition, lease: Lease, outcome: Outcome) -> None:
+def give_back(work: Work, lease: Lease, outcome: Outcome, *, batch: Batch, part: Partition) -> None:
     """End a live lease, its attempt and what they leave of the partition; all three rows are locked.
 
     A partition that is not done waits again, until it was tried three times on a healthy engine.
@@ -159,7 +159,7 @@ def _lapse(batch_id: str, number: int, lease_id: str) -> bool:
         if lease is None:
             return False
         claimed = lease.claimed_at is not None
-        give_back(work, batch, part, lease, Outcome.EXPIRED if claimed else Outcome.UNCLAIMED)
+        give_back(work, lease, Outcome.EXPIRED if claimed else Outcome.UNCLAIMED, batch=batch, part=part)
         prefix = reading.attempt_prefix(work, lease_id)
     if prefix is not None:
         stop = json.dumps({"format": 1, "reason": "lease_lost"})

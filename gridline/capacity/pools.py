@@ -66,7 +66,7 @@ def parse(pools_json: str) -> list[PoolSetting]:
 def _pool(stated: Any) -> PoolSetting:
     match stated:
         case {"name": str(name), "gpus": int(gpus), "models": [*models], "datacenter": bool(datacenter)} if (
-            len(stated) == 4  # noqa: PLR2004 - the four keys of the pattern and no other
+            len(stated) == 4  # noqa: PLR2004  # the pattern's four keys and no other
             and name
             and gpus >= 0
             and not isinstance(gpus, bool)

@@ -41,7 +41,7 @@ def read(store: Store, attempt_prefix: str) -> Progress | None:
     )
 
 
-def note(work: Work, batch: Batch, part: Partition, lease_id: str, progress: Progress) -> None:
+def note(work: Work, progress: Progress, *, batch: Batch, part: Partition, lease_id: str) -> None:
     """Keep what the progress says on attempt, partition and batch; their rows are locked. Counts never go back."""
     attempt = work.session.scalars(select(Attempt).where(Attempt.lease_id == lease_id)).one()
     attempt.engine_healthy = attempt.engine_healthy or progress.engine_healthy

@@ -27,7 +27,7 @@ def place(work: Work, *, batch_id: str, account_id: str, amount_nanos: int, card
     transaction_id = None
     if amount_nanos > 0:
         transaction_id = ids.derived("transaction", "hold", batch_id)
-        _set_aside(work, transaction_id, batch_id, account_id, amount_nanos)
+        _set_aside(work, transaction_id, amount_nanos, batch_id=batch_id, account_id=account_id)
     work.session.execute(
         insert(Hold)
         .values(
@@ -42,7 +42,7 @@ def place(work: Work, *, batch_id: str, account_id: str, amount_nanos: int, card
     )
 
 
-def _set_aside(work: Work, transaction_id: str, batch_id: str, account_id: str, amount_nanos: int) -> None:
+def _set_aside(work: Work, transaction_id: str, amount_nanos: int, *, batch_id: str, account_id: str) -> None:
     posting = Posting(
         id=transaction_id,
         account_id=account_id,

@@ -3,7 +3,7 @@
 Each check is one query that finds what breaks a promise; a sound ledger finds nothing.
 """
 
-from sqlalchemy import select, text
+from sqlalchemy import select
 
 from gridline.db.work import Work
 from gridline.ledger.tables import Hold, Resolution
@@ -71,9 +71,11 @@ _CHECKS = (
 
 def prove(work: Work) -> list[str]:
     """Every promise of the books that does not hold, a sentence each; an empty list means that they hold."""
+    connection = work.session.connection()
     broken = []
     for sentence, query in _CHECKS:
-        broken += [sentence.format(*row) for row in work.session.execute(text(query))]
+        # As it stands: the colon in a book's name is no parameter.
+        broken += [sentence.format(*row) for row in connection.exec_driver_sql(query)]
     return broken + _charges_off_their_rates(work)
 
 
