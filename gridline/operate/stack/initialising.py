@@ -6,9 +6,12 @@ Every step may run again at any time. The parts wait for the mark that this leav
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
 
-from gridline.operate import migrate, postgres
+from gridline.operate import airflow_setup, migrate, postgres, secrets
 from gridline.operate.stack.airflow_environment import airflow_environment
 from gridline.operate.stack.places import Places
 from gridline.settings import ROOT, Settings, inherited_environment, settings
@@ -39,13 +42,36 @@ def _provision(config: Settings) -> None:
 
 
 def _set_up_airflow(config: Settings) -> None:
+    environment = airflow_environment(config)
+    # Beside the embedded cluster's data, so that it goes when the data goes; a server of someone else's is set up
+    # at every start.
+    mark = postgres.embedded(config).folder / "airflow-set-up"
+    wanted = setup_fingerprint(config, environment)
+    if not config.database_url and mark.exists() and mark.read_text() == wanted:
+        return
     # Its own process: Airflow reads its configuration when it is imported.
     subprocess.run(
         [sys.executable, "-m", "gridline.operate.airflow_setup"],
         check=True,
         cwd=ROOT,
-        env=inherited_environment() | airflow_environment(config),
+        env=inherited_environment() | environment,
     )
+    if not config.database_url:
+        mark.write_text(wanted)
+
+
+def setup_fingerprint(config: Settings, environment: Mapping[str, str]) -> str:
+    """Changes with whatever Airflow's setup depends on: versions, code, configuration, users and passwords."""
+    packages = ("apache-airflow-core", "apache-airflow-providers-fab", "apache-airflow-providers-standard")
+    parts = [
+        *(version(name) for name in packages),
+        Path(airflow_setup.__file__).read_text(),
+        (ROOT / "airflow.cfg").read_text(),
+        config.airflow_user,
+        *(config.secret(name) for name in ("airflow_password", secrets.AIRFLOW_ADMIN_PASSWORD)),
+        *(f"{name}={value}" for name, value in sorted(environment.items())),
+    ]
+    return sha256("\0".join(parts).encode()).hexdigest()
 
 
 def main() -> int:

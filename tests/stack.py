@@ -1,0 +1,237 @@
+"""The whole real stack for tests: its own state folder and free ports, started once a session, gone afterwards."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+from xmlrpc.client import ServerProxy
+
+import httpx
+import openai
+import psutil
+import psycopg
+import pytest
+from supervisor.xmlrpc import SupervisorTransport
+
+from gridline.operate.secrets import AIRFLOW_ADMIN_PASSWORD, AIRFLOW_ADMIN_USER
+from gridline.operate.stack.places import Places
+from gridline.settings import ROOT, Settings, inherited_environment, read_settings
+
+CHAT = "smollm2-135m-instruct"
+EMBEDDING = "all-minilm-l6-v2"
+ENDED = {"completed", "failed", "expired", "cancelled"}
+Found = TypeVar("Found")
+
+
+def eventually(look: Callable[[], Found | None], *, seconds: float, what: str, every: float = 0.2) -> Found:
+    """What a look finds, as soon as it finds anything; fails with `what` when it does not in time."""
+    until = time.monotonic() + seconds
+    while True:
+        found = look()
+        if found:
+            return found
+        if time.monotonic() > until:
+            pytest.fail(f"not within {seconds:.0f} s: {what}")
+        time.sleep(every)
+
+
+def chat_line(number: int, text: str, *, tokens: int = 24, **body: Any) -> dict[str, Any]:
+    """One greedy chat request."""
+    return {
+        "custom_id": f"line-{number}",
+        "method": "POST",
+        "url": "/v1/chat/completions",
+        "body": {
+            "model": CHAT,
+            "messages": [{"role": "user", "content": text}],
+            "temperature": 0,
+            "max_tokens": tokens,
+            **body,
+        },
+    }
+
+
+def embedding_line(number: int, text: str) -> dict[str, Any]:
+    """One embedding request."""
+    body = {"model": EMBEDDING, "input": text}
+    return {"custom_id": f"line-{number}", "method": "POST", "url": "/v1/embeddings", "body": body}
+
+
+def jsonl(lines: list[Any]) -> bytes:
+    """The lines as a file; texts go in as they are."""
+    return b"".join((one if isinstance(one, str) else json.dumps(one)).encode() + b"\n" for one in lines)
+
+
+@dataclass
+class Customer:
+    """An account with a token, and the unmodified SDK on it."""
+
+    id: str
+    name: str
+    token: str
+    url: str
+    openai: openai.OpenAI = field(repr=False)
+
+    def create(self, lines: list[Any], *, endpoint: Any = "/v1/chat/completions", window: Any = "24h") -> Any:
+        """Upload the lines and create their batch."""
+        file = self.openai.files.create(file=("input.jsonl", jsonl(lines)), purpose="batch")
+        return self.openai.batches.create(input_file_id=file.id, endpoint=endpoint, completion_window=window)
+
+    def finished(self, batch_id: str, *, seconds: float = 180) -> Any:
+        """The batch once it has ended."""
+
+        def look() -> Any:
+            batch = self.openai.batches.retrieve(batch_id)
+            return batch if batch.status in ENDED else None
+
+        return eventually(look, seconds=seconds, what=f"{batch_id} ends", every=0.5)
+
+    def lines(self, file_id: str) -> list[dict[str, Any]]:
+        """A result file's lines."""
+        return [json.loads(line) for line in self.openai.files.content(file_id).text.splitlines()]
+
+    def get(self, path: str) -> Any:
+        """A page of the API that OpenAI lacks."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        answer = httpx.get(f"{self.url}/gridline/v1{path}", headers=headers, timeout=30)
+        answer.raise_for_status()
+        return answer.json()
+
+
+@dataclass
+class Stack:
+    """A running stack, seen from outside."""
+
+    environment: dict[str, str]
+    config: Settings
+
+    def gridline(self, *arguments: str, check: bool = True) -> str:
+        """What the command prints, run on this stack."""
+        done = subprocess.run(
+            [sys.executable, "-m", "gridline.cli.main", *arguments],
+            cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False, timeout=700,
+        )  # fmt: skip
+        if check and done.returncode != 0:
+            pytest.fail(f"gridline {' '.join(arguments)}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def customer(self, name: str, *, credits_: str = "10") -> Customer:
+        """A new account of this name with credits and a token."""
+        shown = dict(line.split("\t") for line in self.gridline("ops", "account", name).splitlines())
+        self.gridline("ops", "grant", name, credits_, "--why", "test", "--key", "test")
+        token = self.gridline("ops", "token", name).strip()
+        sdk = openai.OpenAI(
+            base_url=f"{self.config.public_api_url}/openai/v1", api_key=token, timeout=60, max_retries=0
+        )
+        return Customer(shown["account"], name, token, self.config.public_api_url, sdk)
+
+    def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """What the domain's database says, read as its owner."""
+        url = self.config.owner_database_url.replace("+psycopg", "")
+        with psycopg.connect(url, autocommit=True) as connection:
+            return connection.execute(query.encode(), values).fetchall()
+
+    def airflow(self) -> httpx.Client:
+        """Airflow's REST API as its administrator."""
+        base = f"http://127.0.0.1:{self.config.airflow_port}"
+        password = self.config.secret(AIRFLOW_ADMIN_PASSWORD)
+        given = {"username": AIRFLOW_ADMIN_USER, "password": password}
+        token = httpx.post(f"{base}/auth/token", json=given, timeout=30).json()["access_token"]
+        return httpx.Client(base_url=base, headers={"Authorization": f"Bearer {token}"}, timeout=30)
+
+    def supervisor(self) -> Any:
+        """The supervisor's own interface."""
+        transport = SupervisorTransport(None, None, f"unix://{Places(self.config).socket}")
+        return ServerProxy("http://127.0.0.1", transport=transport).supervisor
+
+    def processes(self) -> set[psutil.Process]:
+        """Every process of the stack, the warden first."""
+        warden = psutil.Process(int(Places(self.config).lock.read_text()))
+        return {warden, *warden.children(recursive=True)}
+
+
+def gpu_jobs(stack: Stack) -> list[psutil.Process]:
+    """The GPU jobs that run now."""
+    return [one for one in stack.processes() if "gpu_jobs.run" in " ".join(_command(one))]
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return list(process.cmdline())
+    except psutil.Error:
+        return []
+
+
+@contextmanager
+def new_environment() -> Iterator[dict[str, str]]:
+    """The environment of a stack of its own; its state folder is removed afterwards."""
+    parent = "/var/lib" if os.geteuid() == 0 else None
+    folder = Path(tempfile.mkdtemp(prefix="gridline-test-", dir=parent))
+    folder.chmod(0o755)
+    base = {
+        name: value for name, value in inherited_environment().items() if not name.startswith("GRIDLINE_")
+    }
+    database, api, dashboard, airflow, metrics, logs = _free_ports()
+    # Prepared once a machine, not once a stack: preparing takes most of a minute.
+    models = read_settings({}).models_folder.absolute()
+    try:
+        yield base | {
+            "GRIDLINE_STATE_DIR": str(folder),
+            "GRIDLINE_DATABASE_PORT": str(database),
+            "GRIDLINE_API_PORT": str(api),
+            "GRIDLINE_DASHBOARD_PORT": str(dashboard),
+            "GRIDLINE_AIRFLOW_PORT": str(airflow),
+            "GRIDLINE_METRICS_PORT": str(metrics),
+            "GRIDLINE_AIRFLOW_LOG_PORT": str(logs),
+            "GRIDLINE_MODELS_DIR": str(models),
+        }
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _free_ports() -> list[int]:
+    """Six free loopback ports; the one after the last is free too."""
+    with ExitStack() as held:
+        probes = [held.enter_context(socket.socket()) for _ in range(5)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        for first in range(20_000, 32_000, 2):
+            pair = [held.enter_context(socket.socket()) for _ in range(2)]
+            try:
+                pair[0].bind(("127.0.0.1", first))
+                pair[1].bind(("127.0.0.1", first + 1))
+            except OSError:
+                continue
+            return [*(probe.getsockname()[1] for probe in probes), first]
+    raise OSError("no two neighbouring ports are free")
+
+
+@pytest.fixture(scope="session")
+def stack() -> Iterator[Stack]:
+    """The real stack with both packaged models qualified, shared by every test that asks for it."""
+    with new_environment() as environment:
+        one = Stack(environment, read_settings(environment))
+        try:
+            one.gridline("up")
+            for model in (CHAT, EMBEDDING):
+                one.gridline("models", "qualify", model)
+            yield one
+        finally:
+            _keep_logs(one)
+            one.gridline("down", check=False)
+
+
+def _keep_logs(stack: Stack) -> None:
+    """Copy the logs beside the project, where a person can read them after a failed run."""
+    kept = ROOT / "logs" / "last-test-stack"
+    shutil.rmtree(kept, ignore_errors=True)
+    shutil.copytree(Places(stack.config).logs, kept, ignore_dangling_symlinks=True)
