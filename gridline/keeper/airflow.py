@@ -14,6 +14,7 @@ DAG = "batch"
 TIMEOUT_SECONDS = 5.0
 DATES_TRIED_MAX = 1_000
 """A run's logical date is its batch's creation; of batches created in the same microsecond each takes the next."""
+PAGE = 100
 
 _RUNS = f"/api/v2/dags/{DAG}/dagRuns"
 _ENDED = ("success", "failed")
@@ -81,6 +82,19 @@ class Airflow:
             raise _away(answer)
         told = answer.json()
         return Run(told["state"], told.get("end_date"))
+
+    def live_runs(self) -> set[str]:
+        """Ids of every run that is queued or running."""
+        found: set[str] = set()
+        while True:
+            page = f"state=queued&state=running&order_by=id&limit={PAGE}&offset={len(found)}"
+            answer = self._call("GET", f"{_RUNS}?{page}")
+            if answer.status_code != httpx.codes.OK:
+                raise _away(answer)
+            runs = [run["dag_run_id"] for run in answer.json()["dag_runs"]]
+            found.update(runs)
+            if len(runs) < PAGE:
+                return found
 
     def clear_from(self, batch_id: str, task_id: str) -> None:
         """Let an ended run go on from this task: it and all after it run again, in the same run.

@@ -19,7 +19,9 @@ SLOTS_KEPT_FREE = 2
 
 # Start, read, clear and annotate runs of our DAGs; no deleting, no other DAG, no user, pool, variable or connection.
 # Clearing is "edit task instances"; every one of them also needs its DAG.
+# "Website" Airflow gives to every role at each start.
 ENTITY_RIGHTS = (
+    ("can_read", "Website"),
     ("can_create", "DAG Runs"),
     ("can_read", "DAG Runs"),
     ("can_edit", "DAG Runs"),

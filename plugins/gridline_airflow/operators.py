@@ -26,7 +26,6 @@ class InferPartition(BaseOperator):
     def execute(self, context: Any, event: Any = None) -> None:  # noqa: ARG002  # the event only woke us
         """Claim and run; runs again, from the start, each time the trigger fires."""
         from gridline.capacity import attempts
-        from gridline.storage import layout
 
         batch_id = context["run_id"]
         answer = "again"
@@ -37,8 +36,7 @@ class InferPartition(BaseOperator):
             if order is None:
                 # Deferred, it holds no pool slot, so partitions with a grant always find one.
                 self.defer(trigger=GrantTrigger(batch_id, self.partition), method_name="execute")
-            lease_id = layout.lease_of(order.attempt_prefix)
-            answer = attempts.end(batch_id, self.partition, lease_id, self._run(order))
+            answer = attempts.end(batch_id, self.partition, _lease_of(order), self._run(order))
             if self._killed:
                 raise AirflowException(
                     "The task was stopped; its lease is given back and its results are kept."
@@ -60,3 +58,9 @@ class InferPartition(BaseOperator):
         self._killed = True
         if self._job is not None:
             self._job.stop()
+
+
+def _lease_of(order: Any) -> str:
+    """The lease that an order was made for: its attempt's folder is ``<attempt>-<lease id>/``."""
+    lease_id: str = order.attempt_prefix.rstrip("/").rpartition("-")[2]
+    return lease_id

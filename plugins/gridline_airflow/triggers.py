@@ -6,7 +6,7 @@ triggerer or a lost notification costs at most one poll. It knows no rules: what
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Any, ClassVar
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent  # noqa: TID253  # an Airflow room
@@ -19,19 +19,27 @@ RECONNECT_SECONDS = 1.0
 
 
 class Snapshot:
-    """What stands at one moment: live grants by batch, and batches or partitions that need wait no longer."""
+    """What stands at one moment, as rows of (batch, partition, what): see ``gridline.capacity.waiting``."""
 
-    def __init__(self, rows: list[tuple[str, int | None, str]]) -> None:
-        self._facts = {(batch_id, partition): what for batch_id, partition, what in rows}
-        self._granted = {batch_id for batch_id, _, what in rows if what == "granted"}
+    def __init__(self, rows: Iterable[tuple[str, int | None, str]]) -> None:
+        self._partitions: dict[tuple[str, int], str] = {}
+        self._open: set[str] = set()
+        self._granted: set[str] = set()
+        for batch_id, partition, what in rows:
+            if partition is None:
+                self._open.add(batch_id)
+                continue
+            self._partitions[batch_id, partition] = what
+            if what == "granted":
+                self._granted.add(batch_id)
 
     def news_for(self, batch_id: str, partition: int | None) -> str | None:
         """``granted`` or ``over`` for whoever waits for this batch (partition None) or partition; None: wait on."""
-        if self._facts.get((batch_id, None)) == "over":
+        if batch_id not in self._open:
             return "over"
         if partition is None:
             return "granted" if batch_id in self._granted else None
-        return self._facts.get((batch_id, partition))
+        return self._partitions.get((batch_id, partition))
 
 
 class GrantTrigger(BaseEventTrigger):

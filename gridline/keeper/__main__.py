@@ -1,0 +1,46 @@
+"""``python -m gridline.keeper``: wires the duties together and runs until told to stop."""
+
+from gridline.capacity import allocator
+from gridline.keeper.airflow import Airflow
+from gridline.keeper.credit import resume_funded
+from gridline.keeper.deadlines import Deadlines
+from gridline.keeper.dispatch import dispatch
+from gridline.keeper.duties import Duty
+from gridline.keeper.figures import measure
+from gridline.keeper.loop import Keeper
+from gridline.keeper.notes import Notes
+from gridline.keeper.progress import ProgressFollower
+from gridline.keeper.reconcile import reconcile
+from gridline.limits import PROGRESS_INTERVAL_SECONDS
+from gridline.settings import Settings, settings
+from gridline.telemetry import logs, metrics
+
+
+def duties(airflow: Airflow) -> list[Duty]:
+    """Everything the keeper does, each with its interval (the safety net) and what wakes it sooner."""
+    progress, deadlines, notes = ProgressFollower(), Deadlines(), Notes()
+    return [
+        Duty("dispatch", lambda: dispatch(airflow), 1, frozenset({"runs"})),
+        Duty("allocate", allocator.allocate, 2, frozenset({"capacity", "batches"})),
+        Duty("progress", progress.follow, PROGRESS_INTERVAL_SECONDS),
+        Duty("deadlines", deadlines.enforce, 2, frozenset({"batches", "capacity"})),
+        Duty("credit", resume_funded, 30, frozenset({"credits"})),
+        Duty("reconcile", lambda: reconcile(airflow), 30),
+        Duty("notes", lambda: notes.write(airflow), 5),
+        Duty("figures", measure, 10),
+    ]
+
+
+def main(config: Settings) -> None:
+    """Run one keeper with these settings."""
+    logs.configure("keeper")
+    metrics.serve(config.metrics_port)
+    airflow = Airflow.of(config)
+    keeper = Keeper(config.app_database_url, duties(airflow))
+    keeper.stop_on_signals()
+    keeper.run()
+    airflow.close()
+
+
+if __name__ == "__main__":
+    main(settings())

@@ -1,0 +1,34 @@
+"""Writes on a parked batch's ended run why it waits. For the operator's eyes; nothing depends on it."""
+
+from datetime import datetime
+
+from sqlalchemy import select
+
+from gridline.batches.states import Waiting
+from gridline.batches.tables import Batch
+from gridline.db.work import unit_of_work
+from gridline.keeper.airflow import Airflow
+from gridline.keeper.dispatch import run_note
+
+PASS_MAX = 20
+
+
+class Notes:
+    """Remembers which wait it has noted; a keeper that starts again notes once more, which is harmless."""
+
+    def __init__(self) -> None:
+        self._noted: dict[str, tuple[str | None, datetime | None]] = {}
+
+    def write(self, airflow: Airflow) -> int:
+        """Note every parked wait that is not noted yet, some at a time; how many."""
+        with unit_of_work() as work:
+            parked = work.session.scalars(
+                select(Batch).where(Batch.ended_at.is_(None), Batch.waiting == Waiting.PARKED)
+            ).all()
+        waits = {batch.id: (batch.reason_code, batch.reason_since) for batch in parked}
+        self._noted = {one: wait for one, wait in self._noted.items() if waits.get(one) == wait}
+        fresh = [batch for batch in parked if batch.id not in self._noted][:PASS_MAX]
+        for batch in fresh:
+            airflow.note(batch.id, run_note(batch, parked=True))
+            self._noted[batch.id] = waits[batch.id]
+        return len(fresh)

@@ -1,0 +1,85 @@
+"""Follows running GPU jobs by their progress objects: live counts, renewed leases, and the end of those that stopped.
+
+The order matters: first every heartbeat is read and renewed, then what is overdue lapses. So a keeper that was
+away lets no live job's lease lapse.
+"""
+
+from sqlalchemy import func, select
+
+from gridline import storage
+from gridline.batches import moves, waits
+from gridline.batches.reasons import ReasonCode
+from gridline.batches.states import TERMINAL, Status
+from gridline.batches.tables import Batch, Partition
+from gridline.capacity import leases, progress, reading
+from gridline.capacity.progress import Progress
+from gridline.capacity.reading import LiveAttempt
+from gridline.db.work import Work, unit_of_work
+from gridline.telemetry import metrics
+
+LOADING = "loading"
+
+
+class ProgressFollower:
+    """Remembers each lease's last sequence number: it is a number that moves, not a clock, that shows life."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, int] = {}
+
+    def follow(self) -> int:
+        """Read every running attempt's progress once; how many of them moved since the last look."""
+        with unit_of_work() as work:
+            attempts = reading.running(work)
+        live = {one.lease_id for one in attempts}
+        self._seen = {lease_id: last for lease_id, last in self._seen.items() if lease_id in live}
+        moved = sum([self._look(one) for one in attempts])
+        metrics.LEASES_LAPSED.inc(leases.lapse())
+        return moved
+
+    def _look(self, attempt: LiveAttempt) -> bool:
+        stated = progress.read(storage.store(), attempt.prefix)
+        # Seen for the first time counts as moved: this keeper may just have started.
+        if stated is None or stated.sequence == self._seen.get(attempt.lease_id):
+            return False
+        with unit_of_work() as work:
+            _note(work, attempt, stated)
+        self._seen[attempt.lease_id] = stated.sequence
+        return True
+
+
+def _note(work: Work, attempt: LiveAttempt, stated: Progress) -> None:
+    batch = moves.locked(work, attempt.batch_id)
+    part = leases.partition(work, batch, attempt.partition)
+    # Released in the meantime: whoever released it has noted its last words.
+    if not leases.renew(work, attempt.lease_id):
+        return
+    progress.note(work, stated, batch=batch, part=part, lease_id=attempt.lease_id)
+    if batch.status in TERMINAL or batch.status == Status.FINALIZING:
+        return
+    work.session.flush()
+    _count(work, batch)
+    _tell_loading(work, batch, stated)
+
+
+def _count(work: Work, batch: Batch) -> None:
+    """``request_counts`` as they are now; lines refused at validation belong to no partition."""
+    sums = select(
+        func.coalesce(func.sum(Partition.lines), 0),
+        func.coalesce(func.sum(Partition.lines_done), 0),
+        func.coalesce(func.sum(Partition.lines_failed), 0),
+    )
+    lines, done, failed = work.session.execute(sums.where(Partition.batch_id == batch.id)).one()
+    batch.completed = int(done)
+    batch.failed = batch.total - int(lines) + int(failed)
+
+
+def _tell_loading(work: Work, batch: Batch, stated: Progress) -> None:
+    """``model_loading`` while the first engine loads; gone as soon as something runs."""
+    if stated.state == LOADING and not batch.any_line_ran and batch.reason_code is None:
+        changed = waits.set_reason(work, batch, ReasonCode.MODEL_LOADING)
+    elif stated.state != LOADING and batch.reason_code == ReasonCode.MODEL_LOADING:
+        changed = waits.set_reason(work, batch, None)
+    else:
+        return
+    if changed:
+        work.notify("batches")
