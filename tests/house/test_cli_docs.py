@@ -16,7 +16,12 @@ This page is the command's own help. To write it anew: `.venv/bin/python tests/h
 
 def reference() -> str:
     """The page: every command's help, depth first, in the order of the help itself."""
-    return HEAD + "".join(sections(main, click.Context(main, info_name="gridline", terminal_width=100)))
+    return HEAD + "".join(sections(main, context_of(main, "gridline", None)))
+
+
+def context_of(command: click.Command, name: str, parent: click.Context | None) -> click.Context:
+    """The context that a help page is made in: a fixed width, the command's own settings."""
+    return click.Context(command, parent, name, terminal_width=100, **command.context_settings)
 
 
 def sections(command: click.Command, context: click.Context) -> list[str]:
@@ -26,9 +31,7 @@ def sections(command: click.Command, context: click.Context) -> list[str]:
         for name in command.list_commands(context):
             inner = command.get_command(context, name)
             if inner is not None and not inner.hidden:
-                found += sections(
-                    inner, click.Context(inner, info_name=name, parent=context, terminal_width=100)
-                )
+                found += sections(inner, context_of(inner, name, context))
     return found
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.metrics import MetricWrapperBase
 
+from gridline.catalog.cards import catalogue
 from gridline.settings import described
 from gridline.telemetry import metrics
 
@@ -117,6 +118,31 @@ def test_every_metric_is_counted_somewhere(product: dict[str, ast.Module]) -> No
         for name in (getattr(node, "attr", None), getattr(node, "id", None), getattr(node, "name", None))
     }
     assert set(metric_names()) - used == set()
+
+
+def in_millions(nanos: int) -> str:
+    """Nano-credits per token as credits per million tokens, as the page writes them; "" for nothing."""
+    return f"{nanos // 1000}.{nanos % 1000:03d}" if nanos else ""
+
+
+def test_the_docs_tell_each_models_price(texts: dict[str, str]) -> None:
+    """docs/models.md has one row per card, with its context, dimensions, prices and whether it is offered."""
+    rows = re.findall(r"^\| ([a-z0-9.-]+) \|(.*)\|$", texts["docs/models.md"], re.MULTILINE)
+    told = {}
+    for name, rest in rows:
+        cells = [cell.strip() for cell in rest.split("|")]
+        if len(cells) == 8 and name != "id":
+            told[name] = (cells[2], cells[3], cells[4], cells[5], cells[7].split(":")[0])
+    assert told == {
+        card.id: (
+            f"{card.context_tokens:,}",
+            f"{card.dimensions:,}" if card.dimensions else "",
+            in_millions(card.input_price_nanos),
+            in_millions(card.output_price_nanos),
+            "yes" if card.offered else "no",
+        )
+        for card in catalogue().values()
+    }
 
 
 def broken_links(path: str, text: str, root: Path) -> list[str]:
