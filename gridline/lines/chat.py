@@ -119,7 +119,7 @@ def _logprobs(body: Fields) -> dict[str, Any]:
     return {"logprobs": logprobs, "top_logprobs": top}
 
 
-def _stop(body: Fields) -> str | list[str] | None:
+def _stop(body: Fields) -> list[str] | None:
     """One to four texts, none of them empty."""
     value = body.values.get("stop")
     if value is None:

@@ -8,9 +8,12 @@ NEVER_RUN_CODES = frozenset({"batch_expired", "batch_cancelled"})
 """A line that ends with one of these never ran, so it has no response."""
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
 def compact(value: object) -> str:
     """JSON on one line, in the text's own characters."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def error_body(message: str, code: str, *, param: str | None = None, server: bool = False) -> str:
