@@ -1,0 +1,116 @@
+"""The server process: memory flat under large uploads, a clean stop."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+from sqlalchemy import Engine
+
+from gridline.customers import accounts, tokens
+from gridline.db.work import unit_of_work
+from tests.conftest import free_port
+
+ROOT = Path(__file__).resolve().parents[2]
+MEGABYTE = 1000 * 1000
+
+
+@dataclass
+class Served:
+    """The API as an own process."""
+
+    process: subprocess.Popen[bytes]
+    url: str
+
+    def peak_megabytes(self) -> int:
+        """The most memory it ever had in use."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        (line,) = [one for one in status.splitlines() if one.startswith("VmHWM")]
+        return int(line.split()[1]) // 1000
+
+
+@pytest.fixture
+def served(database: Engine, tmp_path: Path) -> Iterator[Served]:
+    """``python -m api.serve`` on a free port, ready."""
+    port = free_port()
+    environ = {
+        "PATH": os.environ["PATH"],
+        "GRIDLINE_DATABASE_URL": database.url.render_as_string(hide_password=False),
+        "GRIDLINE_STORE_URL": (tmp_path / "objects").as_uri(),
+        "GRIDLINE_STATE_DIR": str(tmp_path),
+        "GRIDLINE_TOKEN_PEPPER": "pepper",
+        "GRIDLINE_API_PORT": str(port),
+    }
+    process = subprocess.Popen([sys.executable, "-m", "api.serve"], cwd=ROOT, env=environ)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        until(lambda: httpx.get(f"{url}/readyz").status_code == 200)
+        yield Served(process, url)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def until(true: object, seconds: float = 60) -> None:
+    """Wait for a condition; connection errors count as not yet."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if callable(true) and true():
+                return
+        except httpx.TransportError:
+            pass
+        time.sleep(0.05)
+    raise TimeoutError
+
+
+def lines(size: int) -> Iterator[bytes]:
+    """A JSONL of exactly that many bytes, in pieces."""
+    line = b'{"a":"' + b"x" * (50_000 - 9) + b'"}\n'
+    for _ in range(size // len(line)):
+        yield line
+
+
+@pytest.mark.deep
+def test_200_megabytes_stream_through_flat_memory(served: Served, tmp_path: Path) -> None:
+    """Exactly 200 MB is taken, 201 MB gets a readable 413, and the process never grows past 300 MB."""
+    with unit_of_work() as work:
+        account = accounts.open_account(work, tmp_path.name)
+        _, token = tokens.issue(work, account.id, "large")
+    head = b'--b\r\nContent-Disposition: form-data; name="file"; filename="r.jsonl"\r\n\r\n'
+    tail = b'\r\n--b\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n--b--\r\n'
+    headers = {
+        "Authorization": f"Bearer {token}",
+        "Content-Type": "multipart/form-data; boundary=b",
+    }
+    answers = []
+    for size in (200 * MEGABYTE, 201 * MEGABYTE):
+
+        def body(size: int = size) -> Iterator[bytes]:
+            yield head
+            yield from lines(size)
+            yield tail
+
+        answers.append(httpx.post(f"{served.url}/v1/files", headers=headers, content=body(), timeout=120))
+    assert [answer.status_code for answer in answers] == [200, 413]
+    assert answers[0].json()["bytes"] == 200 * MEGABYTE
+    with httpx.stream(
+        "GET", f"{served.url}/v1/files/{answers[0].json()['id']}/content", headers=headers
+    ) as back:
+        assert sum(len(chunk) for chunk in back.iter_bytes()) == 200 * MEGABYTE
+    assert served.peak_megabytes() < 300
+
+
+@pytest.mark.deep
+def test_sigterm_ends_the_process_cleanly(served: Served) -> None:
+    """A supervisor's stop is quick, leaves exit code 0 and a closed port."""
+    served.process.send_signal(signal.SIGTERM)
+    assert served.process.wait(10) == 0
+    with pytest.raises(httpx.TransportError):
+        httpx.get(f"{served.url}/healthz")
