@@ -119,7 +119,7 @@ class Engines:
             self._turn(engine, "failed", why)
             return
         engine.process = EngineProcess(engine.model, records=self._records, logs=self._logs)
-        engine.refusals, engine.probed, engine.well = 0, 0.0, time.monotonic()
+        engine.refusals, engine.probed, engine.well = 0, time.monotonic(), time.monotonic()
         self._turn(engine, "starting")
 
     def _look_after(self, engine: Engine, process: EngineProcess) -> None:
@@ -130,15 +130,14 @@ class Engines:
             why = f"its server ended (exit code {code}) after {seconds:.0f} s; see {process.log}"
             self._end(engine, "failed" if engine.state == "starting" else "stopped", why)
             return
+        if engine.state == "starting":
+            self._look_at_start(engine, process, process.health(), seconds)
         if now - engine.probed < PROBE_EVERY_SECONDS:
             return
         engine.probed = now
         process.watch()
-        health = process.health()
-        if engine.state == "starting":
-            self._look_at_start(engine, process, health, seconds)
-        else:
-            self._look_at_service(engine, health, now)
+        if engine.state == "ready":
+            self._look_at_service(engine, process.health(), now)
 
     def _look_at_start(self, engine: Engine, process: EngineProcess, health: Health, seconds: float) -> None:
         if health is Health.WELL:

@@ -1,7 +1,8 @@
 """An OpenAI-shaped server with scripted answers, delays and deaths, for fault and load tests only.
 
 The engine keeper starts it in the engine's place: ``GRIDLINE_ENGINE_COMMAND="<python> tests/stub_engine.py"``.
-Its own options come first: ``--journal FILE`` (one JSON line a request), ``--start-seconds S``, ``--refuse-to-start``.
+Its own options, there or among a card's engine arguments: ``--journal FILE`` (one JSON line a request),
+``--start-seconds S``, ``--refuse-to-start``, ``--child`` (a second process in its group, as a real engine has).
 It answers a chat line with ``echo: <last message>`` and embeds a text as eight numbers. Words in the last
 message (or the embedding's input) script it:
 
@@ -18,9 +19,12 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -36,6 +40,7 @@ class Stub:
         self.journal = Path(options.journal) if options.journal else None
         self.lock = threading.Lock()
         self.sick = threading.Event()
+        self.flying = 0
 
     def note(self, text: str) -> bool:
         """Write the request down; whether it was seen before."""
@@ -46,8 +51,19 @@ class Stub:
                 json.loads(line)["text"] == text for line in self.journal.read_text().splitlines()
             )
             with self.journal.open("a") as sink:
-                sink.write(json.dumps({"text": text, "pid": os.getpid()}) + "\n")
+                sink.write(json.dumps({"text": text, "pid": os.getpid(), "flying": self.flying}) + "\n")
         return seen
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """A request in flight."""
+        with self.lock:
+            self.flying += 1
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.flying -= 1
 
     def fall_sick(self) -> None:
         """As vLLM when its core dies: 500 to all in flight, health 503, the server ends a little later."""
@@ -79,8 +95,9 @@ class Handler(BaseHTTPRequestHandler):
         chat = self.path == "/v1/chat/completions"
         text = str(body["messages"][-1]["content"] if chat else body["input"])
         words = dict(WORD.findall(text))
-        if self._misbehaves(words, seen=self.stub.note(text)):
-            return
+        with self.stub.counted():
+            if self._misbehaves(words, seen=self.stub.note(text)):
+                return
         answer = _chat(body, text, words) if chat else _embeddings(body)
         data = json.dumps(answer | {"kv_transfer_params": None}).encode()
         if "nan" in words:
@@ -90,12 +107,12 @@ class Handler(BaseHTTPRequestHandler):
     def _misbehaves(self, words: dict[str, str], *, seen: bool) -> bool:
         """Do what the words say; whether the request is answered already (or never will be)."""
         until = time.monotonic() + (1e9 if "hang" in words else float(words.get("sleep", 0)))
-        if "die" in words or ("die-once" in words and not seen):
-            os._exit(9)
         if "sicken" in words:
             self.stub.fall_sick()
         while time.monotonic() < until and not self.stub.sick.is_set():
             self.stub.sick.wait(min(0.05, max(0.0, until - time.monotonic())))
+        if "die" in words or ("die-once" in words and not seen):
+            os._exit(9)
         if self.stub.sick.is_set():
             self._error(500, "EngineCore encountered an issue.")
         elif "status" in words:
@@ -179,6 +196,7 @@ def main() -> None:
     parser.add_argument("--journal")
     parser.add_argument("--start-seconds", type=float, default=0.0)
     parser.add_argument("--refuse-to-start", action="store_true")
+    parser.add_argument("--child", action="store_true")
     parser.add_argument("--served-model-name", required=True)
     parser.add_argument("--port", type=int, required=True)
     options, _ = parser.parse_known_args()
@@ -186,6 +204,8 @@ def main() -> None:
     time.sleep(options.start_seconds)
     if options.refuse_to_start:
         sys.exit(1)
+    if options.child:
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     Handler.stub = Stub(options)
     ThreadingHTTPServer.request_queue_size = 256
     server = ThreadingHTTPServer(("127.0.0.1", options.port), Handler)

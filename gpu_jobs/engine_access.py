@@ -1,0 +1,102 @@
+"""How a GPU job reaches engines: asks the engine keeper, then talks to the engine over HTTP."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+ASK_SECONDS = 10
+HEALTH_SECONDS = 30
+CONNECT_SECONDS = 10
+
+
+class KeeperAway(Exception):
+    """Raised when the engine keeper does not answer."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A ready engine."""
+
+    url: str
+    api_key: str
+    version: str | None
+    instance: str
+    """Changes with every start."""
+    lines_at_once: int
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Where a wanted engine stands: an engine when ready, a reason when failed, neither when starting."""
+
+    engine: Engine | None = None
+    failure: str | None = None
+
+
+class EngineKeeper:
+    """The engine keeper of this host."""
+
+    def __init__(self, path: Path) -> None:
+        transport = httpx.AsyncHTTPTransport(uds=str(path))
+        self._client = httpx.AsyncClient(transport=transport, base_url="http://engines", timeout=ASK_SECONDS)
+
+    async def ask(self, model: dict[str, Any]) -> Asked:
+        """Want the model's engine; asking again keeps it warm.
+
+        Raises:
+            KeeperAway: nobody answers on the socket.
+        """
+        try:
+            answer = (await self._client.post("/engines", json=model)).json()
+        except (httpx.TransportError, ValueError) as error:
+            raise KeeperAway from error
+        if answer["state"] == "failed":
+            return Asked(failure=str(answer["why"]))
+        if answer["state"] != "ready":
+            return Asked()
+        return Asked(
+            Engine(
+                url=answer["url"],
+                api_key=answer["api_key"],
+                version=answer["engine_version"],
+                instance=answer["instance"],
+                lines_at_once=answer["lines_at_once"],
+            )
+        )
+
+    async def close(self) -> None:
+        """Hang up."""
+        await self._client.aclose()
+
+
+class EngineLink:
+    """Connections to one engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._client = httpx.AsyncClient(
+            base_url=engine.url,
+            headers={"Authorization": f"Bearer {engine.api_key}", "Content-Type": "application/json"},
+            # A line's own bound covers the answer: while it waits in the engine, silence is no fault.
+            timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),
+            # Shorter than the server's own, or a request could meet a connection that it just closed.
+            limits=httpx.Limits(max_connections=None, keepalive_expiry=2),
+            trust_env=False,
+        )
+
+    async def send(self, path: str, body: str, request_id: str) -> httpx.Response:
+        """One request, whatever it answers; httpx.TransportError when the connection is lost."""
+        return await self._client.post(path, content=body.encode(), headers={"X-Request-Id": request_id})
+
+    async def healthy(self) -> bool:
+        """Whether the engine says that it is well."""
+        try:
+            answer = await self._client.get("/health", timeout=HEALTH_SECONDS)
+        except httpx.TransportError:
+            return False
+        return answer.status_code == httpx.codes.OK
+
+    async def close(self) -> None:
+        """Hang up; the engine drops what was in flight."""
+        await self._client.aclose()

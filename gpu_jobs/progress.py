@@ -1,0 +1,46 @@
+"""The progress object, which is also the heartbeat, and the stop marker that answers it."""
+
+import json
+from dataclasses import dataclass, field
+
+from gpu_jobs.results import Results
+from gridline import __version__
+from gridline.storage import Store, layout
+
+FORMAT = 1
+
+
+@dataclass
+class Progress:
+    """What the platform sees of a running job."""
+
+    store: Store
+    prefix: str
+    lines: int
+    results: Results
+    state: str = "loading"
+    """loading, running, done, stopped or engine_unhealthy."""
+    engine_healthy: bool = False
+    engine_version: str | None = None
+    _sequence: int = field(default=0, init=False)
+
+    def beat(self) -> None:
+        """Write the object; the platform compares its sequence, not clocks."""
+        self._sequence += 1
+        body = {
+            "format": FORMAT,
+            "state": self.state,
+            "done": self.results.done,
+            "failed": self.results.failed,
+            "lines": self.lines,
+            "sequence": self._sequence,
+            "engine_healthy": self.engine_healthy,
+            "engine_version": self.engine_version,
+            "runner_version": __version__,
+        }
+        self.store.replace(layout.progress_key(self.prefix), json.dumps(body).encode())
+
+    def stop_reason(self) -> str | None:
+        """Why the platform wants the job to stop; None: it does not."""
+        marker = self.store.read_or_none(layout.stop_key(self.prefix))
+        return None if marker is None else str(json.loads(marker)["reason"])

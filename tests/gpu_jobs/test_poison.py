@@ -1,0 +1,71 @@
+import json
+
+from gridline.lines.exits import JobExit
+from tests.gpu_jobs.conftest import Partition
+
+DELIVERED = None
+
+
+def test_line_that_always_kills_the_engine(partition: Partition) -> None:
+    """A line that kills the engine twice becomes server_error; every other line is delivered."""
+    partition.write(["a", "!die", *(f"!sleep=0.2 {number}" for number in range(10))])
+    assert partition.run() is JobExit.DONE
+    assert partition.codes() == [DELIVERED, "server_error", *[DELIVERED] * 10]
+    assert partition.sent().count("!die") == 2
+    assert partition.engines() == 3
+    row = partition.rows()[1]
+    assert (row.status_code, row.input_tokens, row.output_tokens) == (500, 0, 0)
+    assert set(json.loads(row.body)["error"]) == {"message", "type", "param", "code"}
+
+
+def test_core_that_dies_first(partition: Partition) -> None:
+    """A 500 to all in flight from an engine that is dying is a death, not their own failure."""
+    partition.write(["!sicken", *(f"!sleep=0.4 {number}" for number in range(5))])
+    assert partition.run() is JobExit.DONE
+    assert partition.codes() == ["server_error", *[DELIVERED] * 5]
+
+
+def test_engine_killed_from_outside(partition: Partition) -> None:
+    """An engine that dies once for any reason costs no line."""
+    partition.write(["!die-once", *(f"!sleep=0.2 {number}" for number in range(5))])
+    assert partition.run() is JobExit.DONE
+    assert partition.codes() == [DELIVERED] * 6
+    assert partition.engines() == 2
+
+
+def test_suspects_run_alone(partition: Partition) -> None:
+    """Lines that were in flight at a death run one at a time, so that the next death has one cause."""
+    texts = ["!sleep=0.2 !die-once", *(f"!sleep=0.6 {number}" for number in range(4))]
+    partition.write(texts)
+    assert partition.run() is JobExit.DONE
+    first, then = partition.journalled()[:5], partition.journalled()[5:]
+    assert max(one["flying"] for one in first) == 5
+    assert sorted(one["text"] for one in then) == sorted(texts)
+    assert {one["flying"] for one in then} == {1}
+
+
+def test_failure_of_a_healthy_engine(partition: Partition) -> None:
+    """A 500 from a healthy engine is the line's own, after a second try, and stops nobody."""
+    partition.write(["!status=500", "b", "!broken", "!nan", "!status=404"])
+    assert partition.run() is JobExit.DONE
+    assert partition.codes() == ["server_error", DELIVERED, *["server_error"] * 3]
+    assert partition.engines() == 1
+    assert partition.sent().count("!status=500") == 2
+
+
+def test_refused_lines(partition: Partition) -> None:
+    """What the engine refuses is the line's own error, with a code for a prompt over the context."""
+    partition.write(["!status=400", "!overlong", "c"])
+    assert partition.run() is JobExit.DONE
+    assert partition.codes() == ["invalid_request", "context_length_exceeded", DELIVERED]
+    assert [row.status_code for row in partition.rows()] == [400, 400, 200]
+    assert json.loads(partition.rows()[0].body)["error"]["message"] == "as scripted"
+    assert (partition.progress()["done"], partition.progress()["failed"]) == (1, 2)
+
+
+def test_line_that_never_ends(partition: Partition) -> None:
+    """A line that the engine never finishes has a time bound."""
+    one = partition.like(line_seconds_max=0.5)
+    one.write(["!hang", "b"])
+    assert one.run() is JobExit.DONE
+    assert one.codes() == ["server_error", DELIVERED]
