@@ -15,33 +15,38 @@ RESUME_FROM = "hold_credits"
 def resume_funded() -> int:
     """Ask for the runs of parked batches that credit now covers, oldest first; how many.
 
-    Nothing is resumed only to wait again: each resumed batch's ceiling is counted against what is left.
+    Nothing is resumed only to wait again: each resumed batch's ceiling is counted against what is left, also
+    while its run is on its way to hold it.
     """
     with unit_of_work() as work:
+        waiting = _waiting(work)
+        accounts = {batch.account_id for batch, _ in waiting}
+        left = {one: reading.balance(work, one).available_nanos for one in accounts}
+        for batch, asked in waiting:
+            if asked:
+                left[batch.account_id] -= batch.ceiling_nanos or 0
         resumed = 0
-        left: dict[str, int] = {}
-        for batch_id, account_id, ceiling in _waiting(work):
-            room = left.setdefault(account_id, reading.balance(work, account_id).available_nanos)
-            if ceiling <= room:
-                left[account_id] = room - ceiling
-                resumed += _resume(work, batch_id)
+        for batch, asked in waiting:
+            if not asked and (batch.ceiling_nanos or 0) <= left[batch.account_id]:
+                left[batch.account_id] -= batch.ceiling_nanos or 0
+                resumed += _resume(work, batch.id)
         return resumed
 
 
-def _waiting(work: Work) -> list[tuple[str, str, int]]:
+def _waiting(work: Work) -> list[tuple[Batch, bool]]:
+    """Batches parked for credit, oldest first, each with whether its run was already asked for."""
     asked = select(RunRequest).where(RunRequest.batch_id == Batch.id, RunRequest.done_at.is_(None)).exists()
     rows = work.session.execute(
-        select(Batch.id, Batch.account_id, Batch.ceiling_nanos)
+        select(Batch, asked)
         .where(
             Batch.ended_at.is_(None),
             Batch.waiting == Waiting.PARKED,
             Batch.reason_code == ReasonCode.CUSTOMER_CREDIT,
             Batch.status == Status.VALIDATING,
-            ~asked,
         )
-        .order_by(Batch.account_id, Batch.created_at, Batch.sequence)
+        .order_by(Batch.created_at, Batch.sequence)
     )
-    return [(batch_id, account_id, ceiling or 0) for batch_id, account_id, ceiling in rows]
+    return [(batch, bool(is_asked)) for batch, is_asked in rows]
 
 
 def _resume(work: Work, batch_id: str) -> bool:
