@@ -46,7 +46,7 @@ class Sessions:
         with self._lock:
             self._found[_hash(key)] = Session(client, account.id, account.name, moment, moment)
             while len(self._found) > SESSIONS_MAX:
-                del self._found[next(iter(self._found))]
+                self._drop(next(iter(self._found)))
         return key
 
     def find(self, key: str) -> Session | None:
@@ -57,15 +57,20 @@ class Sessions:
             if session is None:
                 return None
             if moment - session.seen > IDLE_SECONDS_MAX or moment - session.started > AGE_SECONDS_MAX:
-                del self._found[_hash(key)]
+                self._drop(_hash(key))
                 return None
             session.seen = moment
             return session
 
     def end(self, key: str) -> None:
-        """Sign out; an unknown id is fine. Calls in flight finish with the client they have."""
+        """Sign out; an unknown id is fine. What the session was still reading or downloading ends too."""
         with self._lock:
-            self._found.pop(_hash(key), None)
+            self._drop(_hash(key))
+
+    def _drop(self, key_hash: str) -> None:
+        session = self._found.pop(key_hash, None)
+        if session is not None:
+            session.client.close()
 
 
 def _hash(key: str) -> str:

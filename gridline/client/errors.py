@@ -9,8 +9,8 @@ from http import HTTPStatus
 class ClientError(Exception):
     """Raised when a call has no usable answer.
 
-    ``code`` is the API's own code, or ``unreachable`` (no answer), ``timeout`` (no answer in time) or
-    ``unreadable`` (an answer that is not the API's). ``status`` is the HTTP status, None without an answer.
+    ``code`` is the API's own code, or ``unreachable`` (no answer), ``timeout`` (no answer in time),
+    ``unreadable`` (an answer that is not the API's) or ``closed`` (the client was closed meanwhile). ``status`` is the HTTP status, None without an answer.
     ``request_id`` names the call in the API's logs, None without an answer.
     """
 

@@ -133,6 +133,10 @@ class Client:
                 f"The API at {self._http.base_url} cannot be reached. Check that it runs, then try again."
             )
             raise ClientError(message, code="unreachable") from error
+        except RuntimeError as error:
+            if not self._http.is_closed:
+                raise
+            raise ClientError("This client was closed.", code="closed") from error
 
 
 def _page_of(read: Callable[[Json], Read]) -> Callable[[Json], Page[Read]]:

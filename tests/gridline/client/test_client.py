@@ -223,6 +223,14 @@ def test_no_answer_is_a_client_error(failure: Exception, code: str) -> None:
     assert TOKEN not in str(caught.value)
 
 
+def test_a_closed_client_says_so() -> None:
+    """A call after closing (the customer signed out meanwhile) is a ClientError like every other failure."""
+    with client_of(answering(BATCH)) as client:
+        assert client.batch("batch_a").id == "batch_a"
+    with pytest.raises(ClientError, match="closed"):
+        client.batch("batch_a")
+
+
 class Dripping(httpx.SyncByteStream):
     """A body that comes in pieces and says how far it was read."""
 
