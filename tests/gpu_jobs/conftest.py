@@ -89,6 +89,7 @@ class Partition:
     endpoint: str = "/v1/chat/completions"
     engine_arguments: tuple[str, ...] = ()
     line_seconds_max: float = 20
+    spec_model: dict[str, Any] | None = None
     rhythm: Rhythm = QUICK
 
     def write(
@@ -110,7 +111,8 @@ class Partition:
             "batch_id": self.batch_id,
             "partition": 0,
             "endpoint": self.endpoint,
-            "model": {
+            "model": self.spec_model
+            or {
                 "id": self.model,
                 "commit": "",
                 "dtype": "float32",
@@ -127,6 +129,8 @@ class Partition:
     @property
     def model(self) -> str:
         """The model's id: nobody else's, so its engine is ours alone."""
+        if self.spec_model:
+            return str(self.spec_model["id"])
         return f"stub-{self.batch_id.removeprefix('batch-')}"
 
     @property
@@ -174,6 +178,12 @@ class Partition:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+        )
+
+    def environment(self) -> dict[str, str]:
+        """The environment of a job's process."""
+        return environment(
+            self.socket.parent.parent, GRIDLINE_STORE_URL=self.url, GRIDLINE_ENGINE_SOCKET=str(self.socket)
         )
 
     def rows(self, attempt: int = 1) -> list[ResultRow]:
