@@ -15,7 +15,7 @@ from gridline import limits, storage
 from gridline.batches import moves, waits
 from gridline.batches.reasons import ReasonCode
 from gridline.batches.states import Status
-from gridline.batches.tables import Attempt, Batch, Partition
+from gridline.batches.tables import Attempt, Batch, Partition, RunRequest
 from gridline.capacity import reading
 from gridline.capacity.tables import Lease
 from gridline.db.work import Work, unit_of_work
@@ -186,8 +186,17 @@ def _explain(work: Work, batch: Batch, code: ReasonCode) -> None:
 
 
 def _overdue(work: Work) -> ColumnElement[bool]:
-    unclaimed = Lease.claimed_at.is_(None) & (Lease.claim_by <= work.now)
-    return or_(unclaimed, Lease.claimed_at.is_not(None) & (Lease.expires_at <= work.now))
+    """A grant past its time, or without a clock and without anybody asked to claim it; a lease past its time."""
+    asked = select(RunRequest).where(RunRequest.batch_id == Lease.batch_id, RunRequest.done_at.is_(None))
+    forgotten = work.now - timedelta(seconds=limits.GRANT_CLAIM_SECONDS)
+    return or_(
+        Lease.claimed_at.is_(None) & (Lease.claim_by <= work.now),
+        Lease.claimed_at.is_(None)
+        & Lease.claim_by.is_(None)
+        & (Lease.granted_at <= forgotten)
+        & ~asked.exists(),
+        Lease.claimed_at.is_not(None) & (Lease.expires_at <= work.now),
+    )
 
 
 def _locked(statement: Select[Lease]) -> Select[Lease]:

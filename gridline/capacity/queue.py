@@ -1,15 +1,18 @@
 """The queue as rows tell it now: what admission decides over. Reads only, without locks.
 
 A batch is in the queue when it is validating or in progress, has its hold, and has a partition that waits without
-a live lease, whether its run is deferred, parked or between two tasks.
+a live lease, whether its run is deferred, parked or between two tasks. A partition whose engine has just failed to
+become healthy pauses first, so that a broken engine does not spin.
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from sqlalchemy import text
 
 from gridline.capacity.admission import AccountState, Candidate, PoolState
 from gridline.db.work import Work
+from gridline.limits import ENGINE_PAUSE_SECONDS
 
 RECENT_LEASES = 2_000
 """How far back "served longest ago" looks: accounts without a lease among these count as never served."""
@@ -28,7 +31,8 @@ class Queue:
 
 def load(work: Work) -> Queue:
     """The queue as this statement sees it."""
-    rows = work.session.execute(_CANDIDATES).all()
+    pause_began = work.now - timedelta(seconds=ENGINE_PAUSE_SECONDS)
+    rows = work.session.execute(_CANDIDATES, {"pause_began": pause_began}).all()
     return Queue(
         pools=tuple(
             PoolState(one.name, one.gpus, tuple(one.models), one.datacenter, one.live)
@@ -83,7 +87,8 @@ FROM batches b JOIN holds h ON h.batch_id = b.id CROSS JOIN LATERAL (
     SELECT array_agg(p.number ORDER BY p.number) AS partitions FROM partitions p
     WHERE p.batch_id = b.id AND p.state = 'waiting' AND NOT EXISTS (
         SELECT FROM leases l
-        WHERE l.batch_id = p.batch_id AND l.partition = p.number AND l.released_at IS NULL)
+        WHERE l.batch_id = p.batch_id AND l.partition = p.number AND (
+            l.released_at IS NULL OR l.outcome = 'engine_unhealthy' AND l.released_at > :pause_began))
 ) w
 WHERE b.ended_at IS NULL AND b.status IN ('validating', 'in_progress') AND w.partitions IS NOT NULL
 ORDER BY b.created_at, b.sequence

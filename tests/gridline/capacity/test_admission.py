@@ -96,6 +96,13 @@ def test_first_leases_go_before_further_partitions() -> None:
     assert decision.waits == ()
 
 
+def test_growth_gives_way_also_to_accounts_that_run_more() -> None:
+    """A batch without a lease goes before another's growth, even where its account has more leases."""
+    queue = [waiting("a1", age=9, live=1, partitions=9), waiting("b1")]
+    decision = decide([pool(4, live=3)], [account("a", live=1), account("b", live=2)], queue)
+    assert order(decision) == ["b1"]
+
+
 def test_a_batch_grows_onto_idle_gpus_in_partition_order() -> None:
     """Alone in the queue, a batch takes every GPU that its account may use."""
     decision = decide([pool(9)], [account("a", leases_max=3)], [waiting("a1", partitions=5)])

@@ -1,12 +1,13 @@
 """The allocator: grants in the queue's order, reasons for the rest, once, whoever runs it."""
 
+import threading
 from datetime import timedelta
 
 import pytest
 
-from gridline.capacity import leases
+from gridline.capacity import leases, queue
 from gridline.capacity.allocator import allocate
-from gridline.db.work import unit_of_work
+from gridline.db.work import Work, unit_of_work
 from gridline.lines.exits import JobExit
 from tests.gridline.capacity.yard import Yard
 from tests.gridline.ledger.bench import at_once
@@ -56,14 +57,17 @@ def test_an_account_at_its_limit_keeps_validating(yard: Yard) -> None:
     assert (yard.row(second).status, yard.row(second).reason_code) == ("in_progress", "account_capacity")
 
 
-@pytest.mark.parametrize("way", ["no hold", "cancelling", "no partition waits"])
-def test_who_is_not_in_the_queue(yard: Yard, way: str) -> None:
-    """A batch without a hold, one that is ending, and one whose partitions all run or are over get nothing."""
-    batch = yard.batch(yard.account("a"), held=way != "no hold", partitions=0 if "partition" in way else 1)
-    if way == "cancelling":
-        yard.cancel(batch)
+def test_who_is_not_in_the_queue(yard: Yard) -> None:
+    """A batch without a hold, one without a partition that waits, and one that is ending get nothing."""
+    account = yard.account("a")
+    unheld, empty, ending = (
+        yard.batch(account, held=False),
+        yard.batch(account, partitions=0),
+        yard.batch(account),
+    )
+    yard.cancel(ending)
     assert allocate() == 0
-    assert yard.row(batch).reason_code == "starting"
+    assert [yard.row(one).reason_code for one in (unheld, empty)] == ["starting"] * 2
 
 
 def test_a_parked_batch_is_resumed_once(yard: Yard) -> None:
@@ -96,6 +100,14 @@ def test_a_parked_batch_is_resumed_once(yard: Yard) -> None:
     allocate()
     assert len(yard.resumes()) == 2
 
+    # Accepted in the very moment of a grant, which therefore got no clock: it lapses all the same.
+    with unit_of_work() as work:
+        work.session.merge(yard.resumes()[1]).done_at = work.now
+    yard.clock.advance(seconds=59)
+    assert leases.lapse() == 0
+    yard.clock.advance(seconds=1)
+    assert leases.lapse() == 3
+
 
 def test_a_grant_of_an_ending_batch_goes_to_the_next(yard: Yard) -> None:
     """Cancel frees an unclaimed grant at once, without waiting for it to lapse."""
@@ -109,12 +121,30 @@ def test_a_grant_of_an_ending_batch_goes_to_the_next(yard: Yard) -> None:
     assert (old.outcome, new.batch_id) == ("unwanted", second)
 
 
-def test_twenty_allocators_at_once(yard: Yard) -> None:
-    """However many run at the same moment, no GPU is granted twice and every batch gets its share."""
+def test_twenty_allocators_at_once(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many run at the same moment, one looks at a time, and each sees what the one before it granted."""
+    inside = threading.Lock()
+    together: list[int] = []
+    seen: list[int] = []
+
+    def load(work: Work) -> queue.Queue:
+        if not inside.acquire(blocking=False):
+            together.append(1)
+            inside.acquire()
+        try:
+            found = real(work)
+            seen.append(found.pools[0].live)
+            return found
+        finally:
+            inside.release()
+
+    real = queue.load
+    monkeypatch.setattr(queue, "load", load)
     yard.gpus(3)
     batches = [yard.batch(yard.account(name), partitions=2) for name in "abcd"]
     granted = at_once(20, lambda _: allocate())
     assert sum(granted) == 3
+    assert (together, seen) == ([], [0] + [3] * 19)
     assert len({one.batch_id for one in yard.leases(live=True)}) == 3
     assert sorted(str(yard.row(one).reason_code) for one in batches) == [
         "gridline_capacity",

@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 
 from gridline import limits
-from gridline.capacity import attempts, leases, reading
+from gridline.batches import moves
+from gridline.capacity import attempts, leases, progress, reading
 from gridline.capacity.allocator import allocate
 from gridline.clock import unix
 from gridline.db.work import unit_of_work
@@ -92,19 +93,35 @@ def test_three_attempts_on_a_healthy_engine_are_all(yard: Yard, batch: str) -> N
     assert (allocate(), attempts.begin(batch, 0)) == (0, "over")
 
 
-@pytest.mark.parametrize("job_exit", [JobExit.ENGINE_UNHEALTHY, JobExit.CRASHED, None])
-def test_an_engine_that_was_never_healthy_is_no_attempt(
-    yard: Yard, batch: str, job_exit: JobExit | None
-) -> None:
-    """However often the engine fails to start, the batch waits again for capacity and nothing is counted."""
-    for _ in range(5):
+def test_an_engine_that_was_never_healthy_is_no_attempt(yard: Yard, batch: str) -> None:
+    """However often the engine fails to start, the batch waits, pauses, waits again, and nothing is counted."""
+    for job_exit in (JobExit.ENGINE_UNHEALTHY, JobExit.CRASHED, None, JobExit.CRASHED):
         order = yard.begin(batch)
         assert order.earlier_prefixes == ()
         yard.progress(order, healthy=False)
         assert yard.end(batch, order, job_exit) == "again"
         assert yard.row(batch).reason_code == "gridline_capacity"
+        assert allocate() == 0
+        yard.clock.advance(seconds=limits.ENGINE_PAUSE_SECONDS)
         assert allocate() == 1
     assert (yard.partition(batch).attempts, yard.row(batch).any_line_ran) == (0, False)
+
+
+@pytest.mark.parametrize(("healthy", "counted"), [(True, 1), (False, 0)])
+def test_a_lapse_counts_like_a_crash(yard: Yard, batch: str, healthy: bool, counted: int) -> None:
+    """A lease that lapsed is one of the three attempts only if its engine was seen healthy."""
+    order = yard.begin(batch)
+    yard.progress(order, healthy=healthy)
+    last = progress.read(yard.store, order.attempt_prefix)
+    assert last is not None
+    with unit_of_work() as work:
+        row = moves.locked(work, batch)
+        part = leases.partition(work, row, 0)
+        progress.note(work, last, batch=row, part=part, lease_id=lease_id(order))
+    yard.clock.advance(seconds=45)
+    assert leases.lapse() == 1
+    assert (yard.partition(batch).attempts, yard.partition(batch).state) == (counted, "waiting")
+    assert yard.row(batch).reason_code == ("retrying" if healthy else "gridline_capacity")
 
 
 def test_a_stopped_job_is_not_counted(yard: Yard, batch: str) -> None:

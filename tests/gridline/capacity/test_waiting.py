@@ -1,7 +1,13 @@
 """The wait of a run: few inside Airflow, the others parked, all by the queue's order."""
 
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
 from sqlalchemy import Engine
 
+from gridline.batches.states import Waiting
 from gridline.capacity import reading, waiting
 from gridline.capacity.allocator import allocate
 from gridline.capacity.waiting import SNAPSHOT_SQL, look_for_grant
@@ -10,6 +16,21 @@ from gridline.lines.exits import JobExit
 from gridline.settings import settings
 from tests.gridline.capacity.yard import Yard
 from tests.gridline.ledger.bench import at_once
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait until it is true, for at most ten seconds."""
+    end = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def blocked(owner: Engine) -> bool:
+    """Whether a transaction of this database waits for another's lock."""
+    query = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+    with owner.connect() as connection:
+        return bool(connection.exec_driver_sql(query).scalar_one())
 
 
 def snapshot(database: Engine) -> set[tuple[str, int | None, str]]:
@@ -62,25 +83,22 @@ def test_few_runs_wait_inside_airflow(yard: Yard) -> None:
     assert look_for_grant(parked) == "deferred"
 
 
-def test_a_look_and_the_allocator_at_once(yard: Yard) -> None:
-    """A run that parks in the moment of its grant is either told of it or resumed for it, never forgotten."""
-    yard.gpus(8)
-    account = yard.account("a", leases_max=8)
-    made = [yard.batch(account, waiting="parked") for _ in range(8)]
-    for number in range(0, 8, 2):
-        yard.change(made[number], waiting=None)
+def test_a_look_and_the_allocator_at_once(yard: Yard, owner: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that parks in the very moment of its grant is resumed for it, never forgotten."""
+    made = yard.batch(yard.account("a"))
+    with ThreadPoolExecutor(1) as pool:
+        allocator: list[Future[int]] = []
 
-    def act(number: int) -> object:
-        return look_for_grant(made[number]) if number < 8 else allocate()
+        def place(*_: object) -> Waiting:
+            # The look found no grant; the allocator comes before the look has written where it waits.
+            allocator.append(pool.submit(allocate))
+            until(lambda: allocator[0].done() or blocked(owner))
+            return Waiting.PARKED
 
-    answers = at_once(10, act)[:8]
-    resumed = {one.batch_id for one in yard.resumes()}
-    for number, answer in enumerate(answers):
-        row = yard.row(made[number])
-        assert answer in ("granted", "deferred", "parked")
-        if answer == "parked":
-            assert made[number] in resumed
-        assert row.waiting == (None if answer == "granted" else answer)
+        monkeypatch.setattr(waiting, "_place", place)
+        assert look_for_grant(made) == "parked"
+        assert allocator[0].result() == 1
+    assert (yard.row(made).waiting, [one.batch_id for one in yard.resumes()]) == ("parked", [made])
 
 
 def test_the_stream_shows_levels(yard: Yard, database: Engine) -> None:
