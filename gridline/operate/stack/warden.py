@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from typing import TextIO
 
 from gridline.errors import GridlineError
@@ -89,21 +90,23 @@ class Warden:
             self._told.pop(pid, None)
 
     def _end_orphans(self) -> None:
-        for pid in process_control.children():
-            if pid == self._supervisor:
-                continue
+        self._end(pid for pid in process_control.children() if pid != self._supervisor)
+
+    def _end_all(self) -> None:
+        """Stop what outlived the supervisor, however deep it stands, and wait until nothing is left."""
+        while process_control.children():
+            self._end(process_control.descendants())
+            self._reap()
+            time.sleep(LOOK_SECONDS / 5)
+
+    def _end(self, pids: Iterable[int]) -> None:
+        """Ask each once, and force it when its patience is over."""
+        for pid in pids:
             if pid not in self._told:
                 self._told[pid] = time.monotonic()
                 _tell(pid, signal.SIGTERM)
             elif time.monotonic() - self._told[pid] > ORPHAN_GRACE_SECONDS:
                 _tell(pid, signal.SIGKILL)
-
-    def _end_all(self) -> None:
-        """Stop what outlived the supervisor; a killed process's own children become ours and follow."""
-        while process_control.children():
-            self._reap()
-            self._end_orphans()
-            time.sleep(LOOK_SECONDS / 5)
 
 
 def _take(lock: TextIO) -> None:
