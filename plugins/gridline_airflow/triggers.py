@@ -64,7 +64,7 @@ class GrantTrigger(BaseEventTrigger):
         return ("gridline-grants",)
 
     @classmethod
-    async def open_shared_stream(cls, kwargs: dict[str, Any]) -> AsyncIterator[Snapshot]:  # noqa: ARG003
+    async def open_shared_stream(cls, kwargs: dict[str, Any]) -> AsyncIterator[Snapshot]:  # noqa: ARG003  # Airflow's signature
         """Snapshots for ever. An error here would fail every waiting task, so none leaves: it connects again."""
         cls._newcomer = asyncio.Event()
         while True:
