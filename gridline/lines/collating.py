@@ -124,7 +124,7 @@ def _partition_lines(
     for partition in sorted(partitions):
         ids = read_ids(store, batch_id, partition)
         with tempfile.TemporaryFile(prefix="gridline-results-") as file:
-            places = _spooled(store, batch_id, partition, dict(ids), file)
+            places = _spooled(store, batch_id, partition, ids=dict(ids), file=file)
             for number, custom_id in ids:
                 if number in places:
                     start, size, line = places[number]
@@ -136,7 +136,7 @@ def _partition_lines(
 
 
 def _spooled(
-    store: Store, batch_id: str, partition: int, ids: dict[int, str], file: BinaryIO
+    store: Store, batch_id: str, partition: int, *, ids: dict[int, str], file: BinaryIO
 ) -> dict[int, tuple[int, int, _Line]]:
     """Write the sealed results to local disk and say where each line's is.
 

@@ -51,9 +51,10 @@ class Sizer:
         counts = self._counts(pending)
         sized: list[Accepted | ResultRow] = []
         for one, found in zip(pending, counts, strict=True):
+            if isinstance(found, PromptRefused):
+                sized.append(self._refused(one, found))
+                continue
             try:
-                if isinstance(found, PromptRefused):
-                    raise found
                 if isinstance(one.request, ChatRequest):
                     sized.append(self._chat(one, one.request, found[0]))
                 else:
@@ -70,7 +71,8 @@ class Sizer:
             try:
                 new = self._texts(one.request)
             except PromptRefused as refusal:
-                found.append(refusal)
+                # Kept without its traceback, whose frames would hold every prompt of the chunk.
+                found.append(PromptRefused(refusal.message, code=refusal.code, param=refusal.param))
                 continue
             if isinstance(one.request, EmbeddingRequest) and one.request.token_ids:
                 found.append([len(ids) for ids in one.request.token_ids])

@@ -194,7 +194,9 @@ def test_case_60_context(
     check: Check, store: Store, prompt: int, max_tokens: int | None, filled: int | None
 ) -> None:
     """Prompt and answer must fit together; without max_tokens the answer gets the room that is left."""
-    content = "x" * (prompt - len("u:;a:"))
+    # Two tokens a character, so that the text's length alone settles nothing.
+    tokens = prompt - len("u:;a:")
+    content = "é" * (tokens // 2) + "x" * (tokens % 2)
     message = [{"role": "user", "content": content}]
     checked = check(chat_line("long", messages=message, max_tokens=max_tokens), chat_line("short"))
     assert checked.errors == ()
@@ -206,10 +208,19 @@ def test_case_60_context(
     assert (row.line, row.custom_id, row.status_code, row.code) == (0, "long", 400, "context_length_exceeded")
     assert (error["code"], error["type"], error["param"]) == (row.code, "invalid_request_error", "messages")
     assert "8192" in error["message"]
-    assert str(prompt) in error["message"] or "characters" in error["message"]
+    assert f"({prompt} in the messages, {max_tokens or 1} in the completion)" in error["message"]
     assert (row.input_tokens, row.output_tokens, row.model) == (0, 0, "tiny-chat")
     assert checked.ceiling_nanos == PROMPT * 10 + 8 * 20
     assert [one["line"] for one in rows(store, 0)] == [1]
+
+
+def test_case_12_longer_than_any_prompt(check: Check, store: Store) -> None:
+    """A text that cannot fit whatever its tokens are is refused uncounted, with both numbers."""
+    checked = check(chat_line(messages=[{"role": "user", "content": "x" * (6 << 20)}]))
+    (row,) = read_rows(store.read(layout.refused_key(BATCH)))
+    assert (checked.refused, row.code) == (1, "context_length_exceeded")
+    assert f"{(6 << 20) + 5} characters" in row.body
+    assert "8192 tokens" in row.body
 
 
 def test_template_refusal_is_an_error_line(check: Check, store: Store) -> None:

@@ -173,6 +173,19 @@ def test_foreign_rows_do_not_get_in(store: Store) -> None:
     assert custom_ids(store, OUTPUT) == ["id-0"]
 
 
+def test_first_row_of_a_line_counts(store: Store) -> None:
+    """A job that wrote a line twice is paid, and delivered, once: the first."""
+    lay(store, [0])
+    seal(
+        store,
+        BATCH,
+        0,
+        [ran(store, 0, 1, [[row(0, text="first"), row(0, text="second")], [row(0, text="third")]])],
+    )
+    assert collated(store, 1).usage_by_model == {"tiny-chat": [1, 3, 2]}
+    assert [line["response"]["body"]["text"] for line in lines(store, OUTPUT)] == ["first"]
+
+
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[list[list[int]], list[int], list[tuple[int, list[list[ResultRow]]]]]:
     """(lines of each partition, refused lines, attempts as partition and segments) of a batch at random."""
@@ -195,14 +208,14 @@ def histories(draw: st.DrawFn) -> tuple[list[list[int]], list[int], list[tuple[i
     return partitions, refused, attempts
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(histories())
 def test_every_input_line_once_and_in_order(
     history: tuple[list[list[int]], list[int], list[tuple[int, list[list[ResultRow]]]]],
 ) -> None:
     """Output ids and error ids are disjoint, in input order, and together exactly the input ids."""
     partitions, refused, attempts = history
-    # Forty batches of many small objects: their durability is not what is tested here.
+    # Many batches of many small objects: their durability is not what is tested here.
     with tempfile.TemporaryDirectory() as folder, mock.patch("os.fsync"):
         store = Store(Path(folder).as_uri())
         lay(store, *partitions, refused=tuple(refused))
