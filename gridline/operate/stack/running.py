@@ -6,13 +6,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from gridline.errors import SettingInvalid, Unavailable
 from gridline.operate.stack import ports, readiness
 from gridline.operate.stack.places import Places
-from gridline.settings import ROOT, Settings
+from gridline.settings import ROOT, Settings, inherited_environment
 
+START_SECONDS_MAX = 60
 READY_SECONDS_MAX = 420
 STOP_SECONDS_MAX = 120
 LOOK_SECONDS = 0.3
@@ -33,12 +34,13 @@ def running_pid(config: Settings) -> int | None:
     return None
 
 
-def start(config: Settings, *, tied: bool) -> int:
+def start(config: Settings, *, tied: bool, added: Mapping[str, str] | None = None) -> int:
     """Start the stack unless it runs, without waiting for its parts; returns the warden's process id.
 
     Args:
         config: where and on which ports.
         tied: the stack stops when this process ends, however it ends.
+        added: environment for its programs, beside this process's own.
 
     Raises:
         SettingInvalid: a port is taken, or the state folder cannot be used.
@@ -54,11 +56,17 @@ def start(config: Settings, *, tied: bool) -> int:
     with (places.logs / "warden.log").open("ab") as log:
         # Its own session: the terminal's Ctrl-C is for us, we stop the parts in order.
         child = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            command,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            env=inherited_environment() | dict(added or {}),
         )
-    until = time.monotonic() + 10
-    while running_pid(config) is None and time.monotonic() < until:
-        if child.poll() is not None:
+    until = time.monotonic() + START_SECONDS_MAX
+    while running_pid(config) is None:
+        if child.poll() is not None or time.monotonic() > until:
             raise Unavailable(f"The stack did not start: see {places.logs / 'warden.log'}.")
         time.sleep(0.05)
     return child.pid
