@@ -7,6 +7,7 @@ from functools import cache, cached_property
 
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
 from gridline.clock import Clock
@@ -74,5 +75,5 @@ def unit_of_work(*, engine: Engine | None = None, clock: Clock | None = None) ->
     try:
         with Session(engine or app_engine(), expire_on_commit=False) as session, session.begin():
             yield Work(session, clock or DatabaseClock(session))
-    except (OperationalError, InterfaceError) as error:
+    except (OperationalError, InterfaceError, PoolTimeout) as error:
         raise Unavailable("The database is away or busy. Try again in a moment.") from error
