@@ -22,7 +22,7 @@ from gridline.storage import layout
 from gridline.storage.objects import Store
 
 PENDING_LINES_MAX = 1_000
-PENDING_CHARS_MAX = 4 << 20
+PENDING_CHARS_MAX = 1 << 20
 """Lines are counted together for speed, and no more than this is held for it."""
 
 

@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 from gridline.clock import SystemClock
 from gridline.lines.errors import ModelNotPrepared, PromptRefused
 
-CHUNK_CHARS_MAX = 1 << 20
+CHUNK_CHARS_MAX = 1 << 18
 CHUNK_TEXTS_MAX = 1_000
 """Encodings take about 100 bytes a token while a chunk lives, so chunks bound the memory."""
 
