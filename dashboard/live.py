@@ -51,7 +51,7 @@ def problem(title: str, error: ClientError) -> None:
     """What the API said, with the id that finds the call in its logs. Never a traceback."""
     named = [f"Code: {error.code}"] if error.code else []
     named += [f"Request id: {error.request_id}"] if error.request_id else []
-    markup.draw(markup.callout("red", "cloud_off", title, error.message, " · ".join(named)))
+    markup.draw(markup.callout("red", "cloud_off", title, error.message, small=" · ".join(named)))
 
 
 def could_not_load(error: ClientError) -> None:

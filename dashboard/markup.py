@@ -53,7 +53,9 @@ def time(moment: datetime, at: datetime) -> Markup:
     return TIME.format(moment.isoformat(), figures.exact(moment), figures.relative(moment, at))
 
 
-def callout(colour: Colour, symbol: str, title: str, text: str | Markup, small: str | Markup = "") -> Markup:
+def callout(
+    colour: Colour, symbol: str, title: str, text: str | Markup, *, small: str | Markup = ""
+) -> Markup:
     """A box that says what is the matter, and in small what helps or since when."""
     return CALLOUT.format(colour, icon(symbol), title, text, SMALL.format(small) if small else "")
 

@@ -41,7 +41,7 @@ def wait(batch: Batch, at: datetime) -> Markup | None:
     since = Markup("Waiting since {}").format(markup.time(batch.wait.since, at)) if batch.wait.since else ""
     text = markup.joined((batch.wait.reason, Markup("<br>"), batch.wait.next_step or ""))
     return markup.callout(
-        "orange", "hourglass_top", f"Waiting {words.wait(batch.wait.reason_code)}", text, since
+        "orange", "hourglass_top", f"Waiting {words.wait(batch.wait.reason_code)}", text, small=since
     )
 
 
@@ -53,16 +53,10 @@ def outcome(batch: Batch) -> Markup | None:
         text = whole[0].message if whole else _bad_lines(batch)
         return markup.callout("red", "error", "This batch failed: nothing ran, nothing was charged", text)
     if batch.status == "expired":
-        text = (
-            f"{_lines(counts.completed)} completed in time: they are in the output file and charged. "
-            f"The others are in the error file as batch_expired and cost nothing."
-        )
+        text = f"{_delivered(batch)} The others are in the error file as batch_expired and cost nothing."
         return markup.callout("orange", "timer_off", "The completion window passed", text)
     if batch.status == "cancelled":
-        text = (
-            f"{_lines(counts.completed)} had finished: they are in the output file and charged. "
-            f"The rest of the hold was returned."
-        )
+        text = f"{_delivered(batch)} The rest of the hold was returned."
         return markup.callout("gray", "block", "This batch was cancelled", text)
     if batch.status == "completed" and counts.failed:
         text = f"{_lines(counts.failed)} failed and cost nothing. The error file says why, line by line."
@@ -72,6 +66,12 @@ def outcome(batch: Batch) -> Markup | None:
 
 def _lines(how_many: int) -> str:
     return figures.count(how_many, "line")
+
+
+def _delivered(batch: Batch) -> str:
+    if not batch.counts.completed:
+        return "No line had finished by then, so nothing is charged."
+    return f"{_lines(batch.counts.completed)} had finished: in the output file, and charged."
 
 
 def _bad_lines(batch: Batch) -> str:

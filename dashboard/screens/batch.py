@@ -67,7 +67,7 @@ def _failed(error: ClientError) -> None:
         markup.draw(
             markup.callout("gray", "search_off", "There is no such batch", "Not in this account, at least. "
                            "Check the id, or sign in with a token of the account that created it.",
-                           f"Request id: {error.request_id}" if error.request_id else "")
+                           small=f"Request id: {error.request_id}" if error.request_id else "")
         )  # fmt: skip
         return
     live.could_not_load(error)
@@ -75,7 +75,7 @@ def _failed(error: ClientError) -> None:
 
 def _draw(seen: Seen) -> None:
     batch, at = seen.batch, figures.now()
-    heading, identity = st.columns([0.64, 0.36], vertical_alignment="bottom")
+    heading, identity = st.columns([0.64, 0.36], gap="medium", vertical_alignment="bottom")
     with heading:
         markup.draw(parts.title(batch, seen.source))
         markup.draw(parts.subtitle(batch, at))

@@ -12,7 +12,8 @@ ROWS = 25
 def main() -> None:
     """Draw the page."""
     st.title("Batches", anchor=False)
-    numbers = st.container()
+    # Stands outside the fragment that fills it: an empty holds one drawing, the newest.
+    numbers = st.empty()
     with st.container(horizontal=True, vertical_alignment="center"):
         group = st.segmented_control(
             "Status",
@@ -36,7 +37,7 @@ def main() -> None:
     wanted = st.session_state.setdefault("rows", ROWS)
 
     def draw(found: Listing) -> None:
-        with numbers:
+        with numbers.container():
             _numbers(found)
         _rows(found, wanted)
 

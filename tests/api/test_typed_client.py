@@ -3,9 +3,11 @@
 import pytest
 from sqlalchemy import Engine
 
-from api.app import create_app  # noqa: F401 - shown here that it is the real one, served by ``address``
+from gridline.catalog import cards
 from gridline.client import Client, ClientError
-from tests.api.conftest import LINES, Customer
+from gridline.db.work import unit_of_work
+from gridline.ledger import holding, settling
+from tests.api.conftest import LINES, MODEL, Customer
 
 
 @pytest.fixture
@@ -28,7 +30,7 @@ def test_account_batches_files_and_events(client: Client, ann: Customer) -> None
         assert batch.wait.reason_code == "starting"
         assert batch.wait.since is not None
         assert [one.id for one in client.batches(limit=1).data] == [created]
-        assert [one.kind for one in client.events(created)][0] == "created"
+        assert client.events(created)[0].kind == "created"
         assert client.file(batch.input_file_id).bytes == len(LINES)
         with client.download(batch.input_file_id) as got:
             assert got.length == len(LINES)
@@ -37,6 +39,36 @@ def test_account_batches_files_and_events(client: Client, ann: Customer) -> None
             client.receipt(created)
         assert caught.value.not_found
         assert caught.value.request_id
+
+
+def test_receipts_before_and_after_settling(client: Client, ann: Customer) -> None:
+    """Held, charged and returned come out of the books to the last digit, first open and then settled."""
+    batch_id, card = str(ann.batch()["id"]), cards.catalogue()[MODEL]
+    charge = 10 * card.input_price_nanos + 4 * card.output_price_nanos
+    with client:
+        with unit_of_work() as work:
+            holding.place(
+                work, batch_id=batch_id, account_id=ann.account_id, amount_nanos=10 * charge, card=card.copy()
+            )
+        receipt = client.receipt(batch_id)
+        assert (receipt.state, receipt.hold_nanos, receipt.charged_nanos) == ("held", 10 * charge, None)
+        assert client.account().held_nanos == 10 * charge
+        with unit_of_work() as work:
+            settling.settle(
+                work, batch_id=batch_id, charge_nanos=charge, lines=2, input_tokens=10, output_tokens=4
+            )
+        receipt = client.receipt(batch_id)
+        assert (receipt.state, receipt.charged_nanos, receipt.returned_nanos) == (
+            "settled",
+            charge,
+            9 * charge,
+        )
+        assert (receipt.lines, receipt.input_tokens, receipt.output_tokens) == (2, 10, 4)
+        assert (receipt.input_price_nanos, receipt.output_price_nanos) == (
+            card.input_price_nanos,
+            card.output_price_nanos,
+        )
+        assert client.batch(batch_id).cost_nanos == charge
 
 
 def test_models_have_a_kind(client: Client, qualified: Engine) -> None:

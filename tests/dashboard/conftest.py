@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from streamlit.components.v2.component_manager import BidiComponentManager
-from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1 import AppTest, app_test
 
 from dashboard import sessions, visitor
 from gridline.client import Client
@@ -17,6 +17,13 @@ from tests.dashboard import fake_api
 from tests.dashboard.fake_api import FakeAPI
 
 MAIN = Path(__file__).resolve().parents[2] / "dashboard" / "main.py"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _apptest_folder() -> Iterator[None]:
+    """AppTest leaves its folder to the interpreter's end, where that is a warning and so an error."""
+    yield
+    app_test.TMP_DIR.cleanup()
 
 
 @pytest.fixture

@@ -168,9 +168,7 @@ def _account(name: str, available: str, held: str, open_batches: int, now: int) 
     return Account(shown, now)
 
 
-def accounts(now: int = NOW) -> dict[str, Account]:
-    """Alice with a batch of every kind, Bob with one, a newcomer with none: by token."""
-    alice = _account("Alice Analytics", "87.412960400", "0.018512000", 6, now)
+def _open(alice: Account) -> None:
     alice.add(
         "aNew",
         "validating",
@@ -208,6 +206,9 @@ def accounts(now: int = NOW) -> dict[str, Account]:
         endpoint="/v1/embeddings",
         model="all-minilm-l6-v2",
     )
+
+
+def _delivered(alice: Account) -> None:
     alice.add(
         "fDone",
         "completed",
@@ -218,6 +219,22 @@ def accounts(now: int = NOW) -> dict[str, Account]:
         metadata={"description": "Support tickets, week 1"},
     )
     alice.add("gMixed", "completed", ago=90_000, hold="0.001500000", cost="0.000593600", counts=(200, 193, 7))
+    alice.add(
+        "jLate", "expired", ago=260_000, hold="0.090000000", cost="0.041200000", counts=(2_000, 1_412, 588)
+    )
+    alice.add(
+        "kStop",
+        "cancelled",
+        ago=300_000,
+        hold="0.090000000",
+        cost="0.004120000",
+        counts=(2_000, 142, 3),
+        cancelled=1_855,
+    )
+    alice.add("lGoing", "cancelling", ago=60, hold="0.090000000", counts=(2_000, 142, 3))
+
+
+def _failed(alice: Account) -> None:
     problems = [
         {"code": "invalid_json_line", "message": "This line is not parseable as valid JSON.", "param": None, "line": 2},
         {"code": "duplicate_custom_id", "message": f"The custom_id '{HOSTILE}' for this request is a duplicate of "
@@ -246,19 +263,14 @@ def accounts(now: int = NOW) -> dict[str, Account]:
         counts=(90, 0, 0),
         metadata={"description": HOSTILE},
     )
-    alice.add(
-        "jLate", "expired", ago=260_000, hold="0.090000000", cost="0.041200000", counts=(2_000, 1_412, 588)
-    )
-    alice.add(
-        "kStop",
-        "cancelled",
-        ago=300_000,
-        hold="0.090000000",
-        cost="0.004120000",
-        counts=(2_000, 142, 3),
-        cancelled=1_855,
-    )
-    alice.add("lGoing", "cancelling", ago=60, hold="0.090000000", counts=(2_000, 142, 3))
+
+
+def accounts(now: int = NOW) -> dict[str, Account]:
+    """Alice with a batch of every kind, Bob with one, a newcomer with none: by token."""
+    alice = _account("Alice Analytics", "87.412960400", "0.018512000", 6, now)
+    _open(alice)
+    _delivered(alice)
+    _failed(alice)
     bob = _account("Bob's Bots", "1.00", "0.00", 0, now)
     bob.add(
         "zBob",

@@ -178,6 +178,28 @@ def test_an_open_batch_is_followed_until_it_ends(
         alice.batches.update(before)
 
 
+def test_the_list_follows_without_piling_up(
+    browsers: Callable[[], Browser], served: tuple[str, FakeAPI]
+) -> None:
+    """A new balance and a new batch appear without a click, each once."""
+    alice = served[1].accounts[scripted.ALICE]
+    browser = browsers()
+    browser.open("/")
+    browser.sign_in(scripted.ALICE)
+    browser.reads("87.4129604")
+    balance = dict(alice.shown["balance"])
+    try:
+        for available in ("86.00", "85.00"):
+            alice.shown["balance"]["available"] = available
+            browser.reads(available)
+        metrics = browser.driver.find_elements(By.CSS_SELECTOR, '[data-testid="stMetric"]')
+        assert len(metrics) == 3
+        rows = browser.driver.find_elements(By.CSS_SELECTOR, '[class*="st-key-row-"]')
+        assert len(rows) == len(alice.batches)
+    finally:
+        alice.shown["balance"] = balance
+
+
 def test_two_browsers_keep_apart(browsers: Callable[[], Browser]) -> None:
     """Two customers of one server see their own account, whoever looks at whose link."""
     alice, bob = browsers(), browsers()

@@ -81,7 +81,7 @@ def test_markup_escapes_whatever_is_put_in() -> None:
     """No text gets out of its place in the markup, in a body or in an attribute."""
     hostile = "\"'><script>alert(1)</script>"
     drawn = [
-        markup.callout("red", "error", hostile, hostile, hostile),
+        markup.callout("red", "error", hostile, hostile, small=hostile),
         markup.facts([(hostile, hostile)]),
         markup.bar([("green", 1)], total=2, label=hostile),
         markup.joined([hostile]),

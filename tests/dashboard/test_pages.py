@@ -124,7 +124,7 @@ def test_every_status_has_its_page(visits: Visits) -> None:
         ("gMixed", ["7 lines failed and cost nothing", "/output", "/errors"]),
         ("hBad", ["nothing ran, nothing was charged", "3 problems", "invalid_json_line", "17"]),
         ("iNoGpu", ["No GPU capacity became free", "Charged", "0.00 credits"]),
-        ("jLate", ["1,412 lines completed in time", "0.0412 credits"]),
+        ("jLate", ["1,412 lines had finished", "0.0412 credits"]),
         ("kStop", ["142 lines had finished", "1,855 cancelled"]),
     ],
 )  # fmt: skip
