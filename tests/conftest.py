@@ -19,6 +19,7 @@ from gridline.operate import postgres
 
 if TYPE_CHECKING:
     from gridline.storage.objects import Store
+    from tests.stack import Stack
 
 TEMPLATE = "gridline_template"
 
@@ -114,4 +115,13 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> "Store":
 def work(database: Engine, clock: clocks.FrozenClock) -> Iterator[works.Work]:
     """An open unit of work on the test's database, committed when the test ends well."""
     with works.unit_of_work() as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def stack() -> Iterator["Stack"]:
+    """The whole real stack with both packaged models qualified, started once for all tests that ask for it."""
+    from tests.stack import running_stack
+
+    with running_stack() as one:
         yield one

@@ -215,9 +215,9 @@ def _free_ports() -> list[int]:
     raise OSError("no two neighbouring ports are free")
 
 
-@pytest.fixture(scope="session")
-def stack() -> Iterator[Stack]:
-    """The real stack with both packaged models qualified, shared by every test that asks for it."""
+@contextmanager
+def running_stack() -> Iterator[Stack]:
+    """A real stack with both packaged models qualified; the fixture ``stack`` shares one among all tests."""
     with new_environment() as environment:
         one = Stack(environment, read_settings(environment))
         try:

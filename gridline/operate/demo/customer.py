@@ -58,8 +58,8 @@ def run_batch(
         receipt = ours.receipt(batch.id)
     say(
         f"  receipt: {receipt.lines} lines, {receipt.input_tokens} tokens in, {receipt.output_tokens} out; "
-        f"held {credits_text(receipt.hold_nanos)}, charged {credits_text(receipt.charged_nanos)}, "
-        f"returned {credits_text(receipt.returned_nanos)}"
+        f"held {credits_text(receipt.hold_nanos)}, charged {credits_text(receipt.charged_nanos or 0)}, "
+        f"returned {credits_text(receipt.returned_nanos or 0)}"
     )
 
 

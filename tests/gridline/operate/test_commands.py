@@ -1,0 +1,134 @@
+"""The operator's commands, against a real database."""
+
+import re
+
+import pytest
+from click.testing import CliRunner, Result
+from sqlalchemy import Engine, text
+
+from gridline.cli.main import main
+from gridline.customers import tokens
+from gridline.db.work import unit_of_work
+
+
+@pytest.fixture(autouse=True)
+def pepper(database: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pepper for token hashes; every command works on the test's database."""
+    monkeypatch.setattr(tokens, "hashed", lambda value: f"hash of {value}")
+
+
+def run(*arguments: str) -> Result:
+    """What a command did."""
+    return CliRunner().invoke(main, list(arguments))
+
+
+def ok(*arguments: str) -> str:
+    """What a command that works prints."""
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_an_account_is_opened_once(owner: Engine) -> None:
+    """The same name twice is one account, shown with its limits and balance."""
+    first, second = ok("ops", "account", "acme"), ok("ops", "account", "acme")
+    assert first == second
+    assert "available\t0.000000000" in first
+    with owner.connect() as connection:
+        assert connection.execute(text("SELECT count(*) FROM accounts")).scalar() == 1
+
+
+def test_a_grant_with_a_key_is_given_once() -> None:
+    """Repeating the command changes nothing; the books hold."""
+    ok("ops", "account", "acme")
+    for _ in range(2):
+        shown = ok("ops", "grant", "acme", "2.5", "--why", "welcome", "--key", "one")
+        assert shown == "available\t2.500000000\n"
+    assert "The books hold" in ok("books")
+
+
+def test_a_grant_finer_than_a_nano_credit_is_a_usage_error() -> None:
+    """Nothing is rounded."""
+    ok("ops", "account", "acme")
+    result = run("ops", "grant", "acme", "0.0000000001", "--why", "x")
+    assert result.exit_code == 2
+    assert "at most nine after the point" in result.output
+
+
+def test_a_token_is_printed_once_and_audited(owner: Engine) -> None:
+    """Only its text is printed; who made it, for what, and not its text, stands in the audit."""
+    ok("ops", "account", "acme")
+    shown = ok("ops", "token", "acme", "--name", "laptop", "--scopes", "read").strip()
+    assert re.fullmatch(r"gl_live_[0-9A-Za-z]{38}", shown)
+    with owner.connect() as connection:
+        rows = connection.execute(
+            text("SELECT actor, details::text FROM audit WHERE action = 'token.issued'")
+        ).all()
+    ((actor, details),) = rows
+    assert actor.startswith("operator:")
+    assert "laptop" in details
+    assert "read" in details
+    assert shown not in details
+
+
+def test_an_unknown_scope_is_refused_in_a_sentence() -> None:
+    """The scopes that there are are named; no token is made."""
+    ok("ops", "account", "acme")
+    result = run("ops", "token", "acme", "--scopes", "write")
+    assert result.exit_code == 1
+    assert "routing:write" in result.output
+    assert "Traceback" not in result.output
+
+
+def test_an_unknown_account_says_how_to_open_it() -> None:
+    """A misspelt name is no new account."""
+    result = run("ops", "grant", "nobody", "1", "--why", "x")
+    assert result.exit_code == 1
+    assert "gridline ops account nobody" in result.output
+
+
+def test_limits_are_changed_and_audited(owner: Engine) -> None:
+    """Only what was named changes; the audit says to what and why."""
+    ok("ops", "account", "acme")
+    ok("ops", "limit", "acme", "--open-batches", "5", "--daily-credits", "7", "--why", "asked for")
+    with owner.connect() as connection:
+        limits = connection.execute(
+            text("SELECT open_batches_max, daily_credits_nanos_max, leases_max FROM accounts")
+        ).one()
+        why = connection.execute(
+            text("SELECT details->>'why' FROM audit WHERE action = 'account.limits'")
+        ).scalar()
+    assert tuple(limits) == (5, 7 * 10**9, 4)
+    assert why == "asked for"
+
+
+@pytest.mark.parametrize("limit", [[], ["--leases", "-1"]])
+def test_a_limit_that_says_nothing_or_is_negative_is_refused(limit: list[str]) -> None:
+    """No limit named, or one below zero: a sentence, and no audit of nothing."""
+    ok("ops", "account", "acme")
+    result = run("ops", "limit", "acme", *limit, "--why", "x")
+    assert result.exit_code == 1
+
+
+def test_models_are_listed_with_their_state() -> None:
+    """Before qualification nothing is listed for customers."""
+    shown = ok("models", "list")
+    assert "smollm2-135m-instruct\tnot qualified" in shown
+    assert "\tlisted\t" not in shown
+
+
+def test_broken_books_are_told_and_end_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each broken promise is a sentence; the exit status is 1."""
+    from gridline.ledger import proving  # what the command asks
+
+    monkeypatch.setattr(proving, "prove", lambda work: ["book x is off"])
+    result = run("books")
+    assert result.exit_code == 1
+    assert "book x is off" in result.output
+
+
+def test_the_units_of_work_are_the_tests_own() -> None:
+    """Guards this file: commands would otherwise reach for a real installation."""
+    with unit_of_work() as work:
+        name = work.session.execute(text("SELECT current_database()")).scalar_one()
+    assert name.startswith("test_")
