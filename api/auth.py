@@ -46,7 +46,7 @@ def _admit() -> None:
     if needed not in g.caller.scopes:
         raise NotPermitted(
             f"You have insufficient permissions for this operation. Missing scopes: {needed}. "
-            "Use a token that has it, or make one in the dashboard under Keys."
+            "Use a token that has it, or ask the operator for one."
         )
 
 

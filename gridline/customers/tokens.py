@@ -77,7 +77,7 @@ def authenticate(work: Work, text: str) -> Token:
     known = hmac.compare_digest(token.hash if token else "", wanted)
     if token is None or not known or not well_formed(text) or not _live(work, token):
         raise NotAuthenticated(
-            "Incorrect API key provided. Check the key, or make a new one in the dashboard under Keys."
+            "Incorrect API key provided. Check the key, or ask the operator for a new one."
         )
     _touch(work, token)
     return token

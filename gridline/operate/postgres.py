@@ -239,7 +239,7 @@ def _make_system_user() -> None:
     except KeyError:
         subprocess.run(
             [
-                "useradd",
+                "/usr/sbin/useradd",
                 "--system",
                 "--user-group",
                 "--no-create-home",
