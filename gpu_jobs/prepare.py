@@ -86,7 +86,9 @@ def _smollm2(package: Path, folder: Path) -> None:
     """Quantised GGUF to float32 safetensors, with the tokenizer and the chat template that it carries."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+    from transformers.utils import logging as transformers_logging
 
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call, unused-ignore]
     gguf = "SmolLM2-135M-Instruct.Q4_1.gguf"
     model: Any = AutoModelForCausalLM.from_pretrained(
         package, gguf_file=gguf, quantization_config=GgufConfig(dequantize=True), dtype=torch.float32

@@ -77,8 +77,9 @@ def _run(state_dir: Path, python: str, model: str, bodies: list[dict[str, Any]])
         socket,
         state_dir / "none",
         f"batch-{card.kind}",
-        card.endpoints[0],
+        endpoint=card.endpoints[0],
         spec_model=wanted(card),
+        line_seconds_max=300,
     )
     partition.write([], bodies=bodies)
     job = subprocess.run(
@@ -95,9 +96,9 @@ def _run(state_dir: Path, python: str, model: str, bodies: list[dict[str, Any]])
 
 def _check_chat(chat: Partition) -> None:
     rows, bodies = chat.rows(), [json.loads(row.body) for row in chat.rows()]
+    assert [row.code for row in rows] == [None, "context_length_exceeded", None, None], bodies
     assert bodies[0]["choices"][0]["message"]["content"] == "The capital of France is Paris."
     assert (rows[0].input_tokens, rows[0].output_tokens) == (37, 8)
-    assert [row.code for row in rows] == [None, "context_length_exceeded", None, None]
     assert "city" in json.loads(bodies[2]["choices"][0]["message"]["content"])
     choices = bodies[3]["choices"]
     assert [len(choice["logprobs"]["content"]) for choice in choices] == [2, 2]
