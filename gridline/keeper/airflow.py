@@ -11,7 +11,7 @@ from gridline.keeper.errors import AirflowAway, RunNotFound
 from gridline.settings import Settings
 
 DAG = "batch"
-TIMEOUT_SECONDS = 5.0
+TIMEOUT_SECONDS = 10.0
 DATES_TRIED_MAX = 1_000
 """A run's logical date is its batch's creation; of batches created in the same microsecond each takes the next."""
 PAGE = 100

@@ -30,6 +30,9 @@ OUR_MODULES = (
     "gridline.storage",
     "gridline.db.every_table",
     "psycopg",
+    # pyarrow imports these two by itself at the first table it makes or reads.
+    "pandas",
+    "pyarrow.dataset",
     "sqlalchemy.dialects.postgresql.psycopg",
     "gridline.batches.validating",
     "gridline.batches.holding",
