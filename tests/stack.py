@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 from xmlrpc.client import ServerProxy
 
 import httpx
-import openai
 import psutil
 import psycopg
 import pytest
+from openai import OpenAI
 from supervisor.xmlrpc import SupervisorTransport
 
 from gridline.operate.secrets import AIRFLOW_ADMIN_PASSWORD, AIRFLOW_ADMIN_USER
@@ -79,7 +79,7 @@ class Customer:
     name: str
     token: str
     url: str
-    openai: openai.OpenAI = field(repr=False)
+    openai: OpenAI = field(repr=False)
 
     def create(self, lines: list[Any], *, endpoint: Any = "/v1/chat/completions", window: Any = "24h") -> Any:
         """Upload the lines and create their batch."""
@@ -129,7 +129,7 @@ class Stack:
         shown = dict(line.split("\t") for line in self.gridline("ops", "account", name).splitlines())
         self.gridline("ops", "grant", name, credits_, "--why", "test", "--key", "test")
         token = self.gridline("ops", "token", name).strip()
-        sdk = openai.OpenAI(
+        sdk = OpenAI(
             base_url=f"{self.config.public_api_url}/openai/v1", api_key=token, timeout=60, max_retries=0
         )
         return Customer(shown["account"], name, token, self.config.public_api_url, sdk)

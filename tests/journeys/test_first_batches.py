@@ -26,10 +26,10 @@ QUESTIONS = (
 def charge_nanos(lines: list[dict[str, Any]], receipt: dict[str, Any]) -> int:
     """The charge as a customer recomputes it: delivered tokens times the receipt's rates, exactly."""
     usages = [line["response"]["body"]["usage"] for line in lines]
-    rates = {name: credits_nanos(receipt[name]) for name in ("input_price", "output_price")}
+    rates = {name: credits_nanos(rate) for name, rate in receipt["rates"].items()}
     return sum(
-        usage["prompt_tokens"] * rates["input_price"]
-        + usage.get("completion_tokens", 0) * rates["output_price"]
+        usage["prompt_tokens"] * rates["input_token"]
+        + usage.get("completion_tokens", 0) * rates["output_token"]
         for usage in usages
     )
 
