@@ -40,7 +40,7 @@ def test_sigterm_flushes(partition: Partition) -> None:
     until(lambda: partition.progress()["state"] == "running")
     assert job.stdout is not None
     job.terminate()
-    log, _ = job.communicate(timeout=3)
+    log, _ = job.communicate(timeout=15)
     assert job.returncode == JobExit.STOPPED, log
     assert [row.line for row in partition.rows()] == [0]
     assert partition.progress()["state"] == "stopped"
