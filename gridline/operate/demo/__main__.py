@@ -47,13 +47,13 @@ def show(config: Settings) -> None:
         embedding = beside.submit(qualify_unless_listed, config, samples.EMBEDDING_MODEL, say)
         before = customer.balance(config, who)
         with phase(f"Batch of {len(samples.CHAT_LINES)} chat lines"):
-            customer.run_batch(config, who, samples.chat_file(), "/v1/chat/completions", say)
+            customer.run_batch(config, who, samples.chat_file(), endpoint="/v1/chat/completions", say=say)
         say(f"First result {time.monotonic() - begin:.0f} s after the start.")
         say()
         with phase("Qualifying the embedding model"):
             embedding.result()
         with phase(f"Batch of {len(samples.EMBEDDING_LINES)} embedding lines"):
-            customer.run_batch(config, who, samples.embedding_file(), "/v1/embeddings", say)
+            customer.run_batch(config, who, samples.embedding_file(), endpoint="/v1/embeddings", say=say)
     after = customer.balance(config, who)
     say(f"Balance before: {before}")
     say(f"Balance after:  {after}")

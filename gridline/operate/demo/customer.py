@@ -31,7 +31,7 @@ def balance(config: Settings, who: Customer) -> str:
 
 
 def run_batch(
-    config: Settings, who: Customer, file: bytes, endpoint: Endpoint, say: Callable[[str], None]
+    config: Settings, who: Customer, file: bytes, *, endpoint: Endpoint, say: Callable[[str], None]
 ) -> None:
     """One batch from upload to results, with its progress, answers and receipt.
 
