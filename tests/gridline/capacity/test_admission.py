@@ -26,14 +26,14 @@ def account(name: str, *, leases_max: int = 4, live: int = 0, last_fence: int = 
 
 
 def waiting(name: str, *, age: int = 0, window: str = "24h", partitions: int = 1, live: int = 0) -> Candidate:
-    """A batch of the account that its name begins with; older by ``age`` minutes."""
+    """A batch of the account that its name begins with; older by ``age`` minutes, then by name."""
     return Candidate(
         batch_id=name,
         account_id=name[0],
         model="m",
         window=window,
         created_at=NOON - timedelta(minutes=age),
-        sequence=1,
+        sequence=int.from_bytes(name.encode()),
         started=live > 0,
         live=live,
         partitions=tuple(range(live, live + partitions)),
