@@ -24,6 +24,7 @@ from supervisor.xmlrpc import SupervisorTransport
 
 from gridline.operate.secrets import AIRFLOW_ADMIN_PASSWORD, AIRFLOW_ADMIN_USER
 from gridline.operate.stack.places import Places
+from gridline.operate.stack.process_control import die_with_parent
 from gridline.settings import ROOT, Settings, inherited_environment, read_settings
 
 CHAT = "smollm2-135m-instruct"
@@ -220,14 +221,31 @@ def running_stack() -> Iterator[Stack]:
     """A real stack with both packaged models qualified; the fixture ``stack`` shares one among all tests."""
     with new_environment() as environment:
         one = Stack(environment, read_settings(environment))
+        child = _start(environment)
         try:
-            one.gridline("up")
             for model in (CHAT, EMBEDDING):
                 one.gridline("models", "qualify", model)
             yield one
         finally:
             _keep_logs(one)
-            one.gridline("down", check=False)
+            child.terminate()
+            child.wait(180)
+
+
+def _start(environment: dict[str, str]) -> "subprocess.Popen[str]":
+    """`gridline up` in the foreground, ready: it and all below it end with the tests, however these end."""
+    child = subprocess.Popen(
+        [sys.executable, "-m", "gridline.cli.main", "up", "--foreground"],
+        cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        preexec_fn=die_with_parent,  # noqa: PLW1509  # it calls one C function
+    )  # fmt: skip
+    said = []
+    for line in child.stdout or ():
+        said.append(line)
+        if line.startswith("Ready after"):
+            return child
+    child.wait()
+    pytest.fail(f"the stack did not start:\n{''.join(said)}")
 
 
 def _keep_logs(stack: Stack) -> None:
