@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import Engine, create_engine
+from sqlalchemy import Engine, create_engine, text
 
 from gridline import clock as clocks
 from gridline.db import work as works
+from gridline.db.every_table import METADATA
 from gridline.db.migrate import migrate
 from gridline.operate import postgres
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from tests.stack import Stack
 
 TEMPLATE = "gridline_template"
+_CHILDREN_FIRST = [table.name for table in reversed(METADATA.sorted_tables)]
 
 
 def free_port() -> int:
@@ -61,35 +63,44 @@ def server() -> Iterator[postgres.Postgres]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture
-def database_name(server: postgres.Postgres) -> Iterator[str]:
-    """A fresh copy of the migrated template, dropped after the test."""
-    name = f"test_{os.getpid()}_{os.urandom(4).hex()}"
+@pytest.fixture(scope="session")
+def database_name(server: postgres.Postgres) -> str:
+    """The one domain database of this process; each test that uses it leaves it empty."""
+    name = f"test_{os.getpid()}"
     with server.connect("postgres") as connection:
         server.create_database(connection, name, postgres.OWNER, template=TEMPLATE)
-    yield name
-    with server.connect("postgres") as connection:
-        connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)'.encode())
+    return name
+
+
+@pytest.fixture(scope="session")
+def owner_engine(server: postgres.Postgres, database_name: str) -> Iterator[Engine]:
+    """The process's database as its owner."""
+    engine = create_engine(
+        server.url(postgres.OWNER, database_name), connect_args={"options": "-c lock_timeout=20000"}
+    )
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def owner(owner_engine: Engine) -> Engine:
+    """The test's database as its owner: for looking behind the app's back."""
+    return owner_engine
 
 
 @pytest.fixture
 def database(
-    server: postgres.Postgres, database_name: str, monkeypatch: pytest.MonkeyPatch
+    server: postgres.Postgres, database_name: str, owner_engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Engine]:
-    """The test's database as the app role; every unit of work of the process goes there."""
+    """The test's database as the app role, empty; every unit of work of the process goes there."""
     url = server.url(postgres.APP, database_name)
     engine = create_engine(url, pool_size=20, max_overflow=80, connect_args={"options": "-c timezone=UTC"})
     monkeypatch.setattr(works, "app_engine", lambda: engine)
     yield engine
     engine.dispose()
-
-
-@pytest.fixture
-def owner(server: postgres.Postgres, database_name: str) -> Iterator[Engine]:
-    """The test's database as its owner: for looking behind the app's back."""
-    engine = create_engine(server.url(postgres.OWNER, database_name))
-    yield engine
-    engine.dispose()
+    # Twenty times faster than a fresh database for each test; the lock time-out names a test that left work open.
+    with owner_engine.begin() as connection:
+        connection.execute(text("; ".join(f'DELETE FROM "{table}"' for table in _CHILDREN_FIRST)))
 
 
 @pytest.fixture
