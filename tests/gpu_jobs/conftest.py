@@ -33,7 +33,7 @@ def until(true: Callable[[], Any], seconds: float = 20) -> Any:
     end = time.monotonic() + seconds
     while not (found := true()):
         assert time.monotonic() < end, "it did not come true in time"
-        time.sleep(0.02)
+        time.sleep(0.05)
     return found
 
 
@@ -70,7 +70,7 @@ def short_path() -> Iterator[Path]:
 def keeper_socket() -> Iterator[Path]:
     """The socket of one engine keeper for all tests."""
     with tempfile.TemporaryDirectory(prefix="gl-") as folder:
-        process = start_keeper(Path(folder))
+        process = start_keeper(Path(folder), GRIDLINE_TOKEN_PEPPER="pepper")
         yield Path(folder) / "run" / "engines.sock"
         process.terminate()
         process.communicate(timeout=20)

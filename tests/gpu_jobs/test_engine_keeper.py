@@ -91,28 +91,26 @@ def _variable(environ: Path, name: str) -> str:
     return pairs[name]
 
 
-def test_key_is_hidden_and_needed(short_path: Path) -> None:
+def test_key_is_hidden_and_needed(keeper_socket: Path) -> None:
     """An engine answers only to its key, which no process list shows, and sees none of our settings."""
-    keeper = start_keeper(short_path, GRIDLINE_TOKEN_PEPPER="pepper")
-    engine = ready(short_path)
+    state_dir, model = keeper_socket.parent.parent, MODEL | {"id": "key"}
+    engine = ready(state_dir, model)
     leader = Path(f"/proc/{group(engine)}")
     assert engine["api_key"].encode() not in (leader / "cmdline").read_bytes()
     assert b"GRIDLINE_" not in (leader / "environ").read_bytes()
     answer = httpx.post(f"{engine['url']}/v1/chat/completions", json={"messages": [{"content": ""}]})
     assert answer.status_code == 401
-    end(keeper)
 
 
-def test_killed_server_leaves_no_child(short_path: Path) -> None:
+def test_killed_server_leaves_no_child(keeper_socket: Path) -> None:
     """When an engine's server is killed its other processes go too, and the next to ask gets a new engine."""
-    keeper = start_keeper(short_path)
-    engine = ready(short_path)
+    state_dir, model = keeper_socket.parent.parent, MODEL | {"id": "killed"}
+    engine = ready(state_dir, model)
     number = group(engine)
     until(lambda: len(process_groups.members(number)) == 2)
     os.kill(number, signal.SIGKILL)
     until(lambda: not process_groups.members(number))
-    assert ready(short_path)["instance"] != engine["instance"]
-    end(keeper)
+    assert ready(state_dir, model)["instance"] != engine["instance"]
 
 
 def test_killed_keeper_leaves_no_engine(short_path: Path) -> None:
@@ -145,14 +143,13 @@ def test_idle_engine_is_stopped(short_path: Path) -> None:
     end(keeper)
 
 
-def test_failed_start_says_where_to_look(short_path: Path) -> None:
+def test_failed_start_says_where_to_look(keeper_socket: Path) -> None:
     """An engine that ends while it starts is a failure with its log's place, and others are served."""
-    keeper = start_keeper(short_path)
+    state_dir, model = keeper_socket.parent.parent, MODEL | {"id": "failed"}
     bad = {"id": "bad", "kind": "chat", "engine_arguments": ["--refuse-to-start"]}
-    answer = until(lambda: found if (found := ask(short_path, bad))["state"] == "failed" else None)
+    answer = until(lambda: found if (found := ask(state_dir, bad))["state"] == "failed" else None)
     assert "engine-bad.log" in answer["why"]
-    assert ready(short_path)["state"] == "ready"
-    end(keeper)
+    assert ready(state_dir, model)["state"] == "ready"
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ CANARY = "canary-8d1f"
 
 def test_killed_in_the_middle(partition: Partition) -> None:
     """After kill -9 the next attempt redoes only lines that no closed segment holds, and each line is there once."""
-    lines = 256
-    partition.write([f"!sleep=0.02 {number}" for number in range(lines)])
+    lines = 120
+    # The engine's order is long lines first: a full segment of quick ones, then some that are caught in flight.
+    partition.write([*(f"a quick line {number}" for number in range(100)), *["!sleep=1"] * 20])
     first = partition.start()
     until(partition.rows)
     first.kill()
