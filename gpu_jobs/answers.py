@@ -53,13 +53,13 @@ class Answerer:
             fault = _structure_fault(request, body["choices"])
             if fault:
                 return self.refused(line, 400, "structured_output_invalid", fault)
-        return self._row(line, 200, body, None, tokens)
+        return self._row(line, 200, body, code=None, tokens=tokens)
 
     def refused(self, line: Line, status: int, code: str, message: str) -> ResultRow:
         """The row of a line that the engine or we refused; not billed."""
         kind = "server_error" if code == "server_error" else "invalid_request_error"
         error = {"message": message[:ERROR_CHARS_MAX], "type": kind, "param": None, "code": code}
-        return self._row(line, status, {"error": error}, code, (0, 0))
+        return self._row(line, status, {"error": error}, code=code, tokens=(0, 0))
 
     def engine_refused(self, line: Line, data: bytes) -> ResultRow:
         """The row of an answer with status 400: the request is at fault."""
@@ -74,7 +74,7 @@ class Answerer:
         )
 
     def _row(
-        self, line: Line, status: int, body: dict[str, Any], code: str | None, tokens: tuple[int, int]
+        self, line: Line, status: int, body: dict[str, Any], *, code: str | None, tokens: tuple[int, int]
     ) -> ResultRow:
         text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         return ResultRow(

@@ -52,6 +52,7 @@ class Handler(BaseHTTPRequestHandler):
         """An engine, please."""
         model = self._model()
         if self.path != "/engines" or model is None:
+            # Its body may be unread: this connection is of no further use, and the caller is told so.
             self.close_connection = True
             self._answer(
                 HTTPStatus.BAD_REQUEST, {"state": "failed", "why": "not a model of a partition's spec"}
@@ -82,6 +83,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(data)
 

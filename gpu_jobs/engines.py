@@ -14,7 +14,7 @@ from gpu_jobs import engine_start
 from gpu_jobs.engine_process import EngineProcess, Health
 from gpu_jobs.engine_records import Records
 from gpu_jobs.logs import Log
-from gridline.limits import ENGINE_START_SECONDS_MAX
+from gridline.limits import ENGINE_START_SECONDS_MAX, ENGINE_STOP_SECONDS_MAX
 from gridline.settings import settings
 
 PROBE_EVERY_SECONDS = 1.0
@@ -98,7 +98,8 @@ class Engines:
 
     def stop_all(self) -> None:
         """End every engine, together."""
-        processes = [engine.process for engine in self._engines.values() if engine.process is not None]
+        with self._lock:
+            processes = [engine.process for engine in self._engines.values() if engine.process is not None]
         for process in processes:
             process.ask_to_stop()
         for process in processes:
@@ -164,7 +165,8 @@ class Engines:
         # Told before it is ended: nobody is sent to an engine that is going away.
         self._turn(engine, state, why)
         if engine.process is not None:
-            engine.process.stop(seconds=0 if engine.process.exit_code is not None else 5)
+            ended = engine.process.exit_code is not None
+            engine.process.stop(seconds=0 if ended else ENGINE_STOP_SECONDS_MAX)
         engine.process = None
 
     def _turn(self, engine: Engine, state: str, why: str = "", **fields: Any) -> None:
