@@ -28,7 +28,9 @@ def reconcile(airflow: Airflow) -> int:
     if not expected:
         return 0
     if not airflow.ready():
-        log.warning("The DAG is paused in Airflow, or not known there yet: runs are accepted but none starts.")
+        log.warning(
+            "The DAG is paused in Airflow, or not known there yet: runs are accepted but none starts."
+        )
     # Asked after the rows were read: a run that a batch got since then only makes this set larger.
     live = airflow.live_runs()
     return sum([_reconcile(airflow, batch_id) for batch_id in expected if batch_id not in live])

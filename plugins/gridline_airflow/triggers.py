@@ -79,8 +79,8 @@ class GrantTrigger(BaseEventTrigger):
     async def _snapshots(newcomer: asyncio.Event) -> AsyncIterator[Snapshot]:
         """A snapshot at once, then after each notification, each newcomer, and each poll's time."""
         import psycopg
-        from gridline.capacity.waiting import SNAPSHOT_SQL
 
+        from gridline.capacity.waiting import SNAPSHOT_SQL
         from gridline.db.work import CHANNEL
         from gridline.settings import settings
 
