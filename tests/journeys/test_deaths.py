@@ -16,7 +16,7 @@ AIRFLOW = ("airflow-api-server", "airflow-scheduler", "airflow-dag-processor", "
 def test_a_killed_gpu_job_is_taken_up_again(stack: Stack) -> None:
     """Kill -9 of the job in the middle of 64 lines: the batch completes, each custom_id once, one charge."""
     customer = stack.customer("killed-job")
-    batch = customer.create([chat_line(n, f"What is {n} plus {n}?", tokens=48) for n in range(LINES)])
+    batch = customer.create([chat_line(n, f"What is {n} plus {n}?", tokens=32) for n in range(LINES)])
 
     def some_are_done() -> bool:
         counts = customer.openai.batches.retrieve(batch.id).request_counts
