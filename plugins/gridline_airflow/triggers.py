@@ -6,7 +6,8 @@ triggerer or a lost notification costs at most one poll. It knows no rules: what
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from contextlib import aclosing
 from typing import Any, ClassVar
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent  # noqa: TID253  # an Airflow room
@@ -64,19 +65,21 @@ class GrantTrigger(BaseEventTrigger):
         return ("gridline-grants",)
 
     @classmethod
-    async def open_shared_stream(cls, kwargs: dict[str, Any]) -> AsyncIterator[Snapshot]:  # noqa: ARG003  # Airflow's signature
+    async def open_shared_stream(cls, kwargs: dict[str, Any]) -> AsyncGenerator[Snapshot, None]:  # noqa: ARG003  # Airflow's signature
         """Snapshots for ever. An error here would fail every waiting task, so none leaves: it connects again."""
         cls._newcomer = asyncio.Event()
         while True:
             try:
-                async for snapshot in cls._snapshots(cls._newcomer):
-                    yield snapshot
+                # Closed with this stream, not by the garbage collector: it holds a connection.
+                async with aclosing(cls._snapshots(cls._newcomer)) as snapshots:
+                    async for snapshot in snapshots:
+                        yield snapshot
             except Exception:
                 log.exception("The stream of grants broke; connecting again in %s s.", RECONNECT_SECONDS)
             await asyncio.sleep(RECONNECT_SECONDS)
 
     @staticmethod
-    async def _snapshots(newcomer: asyncio.Event) -> AsyncIterator[Snapshot]:
+    async def _snapshots(newcomer: asyncio.Event) -> AsyncGenerator[Snapshot, None]:
         """A snapshot at once, then after each notification, each newcomer, and each poll's time."""
         import psycopg
 
@@ -120,6 +123,6 @@ class GrantTrigger(BaseEventTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """The same on a private stream: for ``dag.test()``, and where streams cannot be shared."""
-        stream = self.open_shared_stream(self.serialize()[1])
-        async for event in self.filter_shared_stream(stream):
-            yield event
+        async with aclosing(self.open_shared_stream(self.serialize()[1])) as stream:
+            async for event in self.filter_shared_stream(stream):
+                yield event

@@ -1,5 +1,8 @@
 import asyncio
+import gc
+import time
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -66,7 +69,7 @@ async def fires(trigger: "GrantTrigger", change: Any = None) -> str:
     finally:
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
-        await stream.aclose()  # type: ignore[attr-defined]
+        await stream.aclose()
 
 
 def test_a_grant_that_stands_fires_at_once(yard: Yard, triggers: Any) -> None:
@@ -134,18 +137,51 @@ def test_a_newcomer_gets_a_fresh_look(yard: Yard, triggers: Any) -> None:
     batch = yard.batch(yard.account("a"), waiting="deferred")
 
     async def join_late() -> str:
-        stream = triggers.GrantTrigger(batch).open_shared_stream({})
-        await anext(stream)
-        pending = asyncio.ensure_future(anext(stream))
-        await asyncio.sleep(0.2)
-        assert not pending.done()
+        async with aclosing(triggers.GrantTrigger(batch).open_shared_stream({})) as stream:
+            await anext(stream)
+            pending = asyncio.ensure_future(anext(stream))
+            await asyncio.sleep(0.2)
+            assert not pending.done()
 
-        async def shared() -> AsyncIterator[Any]:
-            yield await pending
+            async def shared() -> AsyncIterator[Any]:
+                yield await pending
 
-        return await asyncio.wait_for(news(triggers.GrantTrigger("batch_gone"), shared()), SOON)
+            return await asyncio.wait_for(news(triggers.GrantTrigger("batch_gone"), shared()), SOON)
 
     assert asyncio.run(join_late()) == "over"
+
+
+def test_a_stream_that_is_left_leaves_no_connection(yard: Yard, triggers: Any, database: Engine) -> None:
+    """Closing the stream closes its connection at once, whether it was waiting or handing out a snapshot."""
+
+    async def leave() -> None:
+        async with aclosing(triggers.GrantTrigger("batch_gone").open_shared_stream({})) as stream:
+            await anext(stream)
+
+    async def both() -> None:
+        await leave()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(fires(triggers.GrantTrigger(yard.batch(yard.account("a")))), 0.5)
+        gc.collect()
+
+    asyncio.run(both())
+    database.dispose()
+    url = database.url.render_as_string(hide_password=False).replace("+psycopg", "")
+    until = time.monotonic() + SOON
+    with psycopg.connect(url, autocommit=True) as look:
+        while streams(look) and time.monotonic() < until:
+            time.sleep(0.05)  # a backend takes a moment to go after its client has hung up
+        assert streams(look) == 0
+
+
+def streams(connection: "psycopg.Connection[tuple[Any, ...]]") -> int:
+    """Connections of this database whose last query was the stream's."""
+    row = connection.execute(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+        "AND pid <> pg_backend_pid() AND query LIKE %s",
+        ["%AS what%"],
+    ).fetchone()
+    return int(row[0]) if row else 0
 
 
 def test_many_wait_on_one_stream(triggers: Any) -> None:
