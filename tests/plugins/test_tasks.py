@@ -1,4 +1,5 @@
 import importlib
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -15,7 +16,7 @@ ORDER = JobOrder("spec", "batches/batch_a/parts/0002/attempts/0001-lease_x/")
 
 
 @pytest.fixture
-def rooms(airflow_home: str, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+def rooms(airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """Our modules, with Airflow's guard against calling ``execute`` by hand off."""
     from airflow.sdk.bases import operator
 
@@ -25,7 +26,7 @@ def rooms(airflow_home: str, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace
 
 
 @pytest.fixture
-def exceptions(airflow_home: str) -> ModuleType:
+def exceptions(airflow_home: Path) -> ModuleType:
     """Airflow's exceptions."""
     return importlib.import_module("airflow.sdk.exceptions")
 

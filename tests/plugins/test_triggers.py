@@ -3,6 +3,7 @@ import gc
 import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -40,7 +41,7 @@ def yard(database: Engine, clock: FrozenClock, store: Store, monkeypatch: pytest
 
 
 @pytest.fixture
-def triggers(airflow_home: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+def triggers(airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The module, with its safety net out of the way."""
     from gridline_airflow import triggers
 
