@@ -149,10 +149,12 @@ class Stack:
         token = httpx.post(f"{base}/auth/token", json=given, timeout=30).json()["access_token"]
         return httpx.Client(base_url=base, headers={"Authorization": f"Bearer {token}"}, timeout=30)
 
-    def supervisor(self) -> Any:
+    @contextmanager
+    def supervisor(self) -> Iterator[Any]:
         """The supervisor's own interface."""
         transport = SupervisorTransport(None, None, f"unix://{Places(self.config).socket}")
-        return ServerProxy("http://127.0.0.1", transport=transport).supervisor
+        with ServerProxy("http://127.0.0.1", transport=transport) as proxy:
+            yield proxy.supervisor
 
     def processes(self) -> set[psutil.Process]:
         """Every process of the stack, the warden first."""

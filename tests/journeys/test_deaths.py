@@ -42,15 +42,15 @@ def test_a_killed_gpu_job_is_taken_up_again(stack: Stack) -> None:
 def test_a_batch_created_while_airflow_is_away_runs_when_it_is_back(stack: Stack) -> None:
     """With Airflow stopped the create succeeds and says `starting`; the batch runs once Airflow is back."""
     customer = stack.customer("airflow-away")
-    supervisor = stack.supervisor()
-    for name in AIRFLOW:
-        supervisor.stopProcess(f"parts:{name}")
-    try:
-        batch = customer.create([chat_line(0, "Say yes.", tokens=4)])
-        assert batch.status == "validating"
-        assert batch.gridline["reason_code"] == "starting"
-    finally:
+    with stack.supervisor() as supervisor:
         for name in AIRFLOW:
-            supervisor.startProcess(f"parts:{name}", False)
+            supervisor.stopProcess(f"parts:{name}")
+        try:
+            batch = customer.create([chat_line(0, "Say yes.", tokens=4)])
+            assert batch.status == "validating"
+            assert batch.gridline["reason_code"] == "starting"
+        finally:
+            for name in AIRFLOW:
+                supervisor.startProcess(f"parts:{name}", False)
     assert customer.finished(batch.id, seconds=300).status == "completed"
     assert len(stack.rows("SELECT 1 FROM resolutions WHERE batch_id = %s", batch.id)) == 1

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import Any
 from xmlrpc.client import Fault, ServerProxy
 
@@ -40,8 +41,9 @@ def program_states(config: Settings) -> dict[str, str]:
     """The supervisor's word for each program (RUNNING, EXITED, BACKOFF, FATAL …); empty when it does not answer."""
     transport = SupervisorTransport(None, None, f"unix://{Places(config).socket}")
     try:
-        found: Any = ServerProxy("http://127.0.0.1", transport=transport).supervisor.getAllProcessInfo()
-    except (OSError, Fault, httpx.HTTPError):
+        with ServerProxy("http://127.0.0.1", transport=transport) as proxy:
+            found: Any = proxy.supervisor.getAllProcessInfo()
+    except (OSError, Fault, HTTPException):
         return {}
     return {one["name"]: one["statename"] for one in found}
 
