@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -202,20 +203,21 @@ def new_environment() -> Iterator[dict[str, str]]:
 
 
 def _free_ports() -> list[int]:
-    """Six free loopback ports; the one after the last is free too."""
+    """Six free loopback ports; the one after the last is free too. Below those that outgoing connections take."""
+    found: list[int] = []
+    first = random.randrange(20_000, 30_000)
     with ExitStack() as held:
-        probes = [held.enter_context(socket.socket()) for _ in range(5)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        for first in range(20_000, 32_000, 2):
-            pair = [held.enter_context(socket.socket()) for _ in range(2)]
+        for port in range(first, first + 2_000):
+            probe = held.enter_context(socket.socket())
             try:
-                pair[0].bind(("127.0.0.1", first))
-                pair[1].bind(("127.0.0.1", first + 1))
+                probe.bind(("127.0.0.1", port))
             except OSError:
+                found = []  # seven neighbours, so that the last two are neighbours too
                 continue
-            return [*(probe.getsockname()[1] for probe in probes), first]
-    raise OSError("no two neighbouring ports are free")
+            found.append(port)
+            if len(found) == 7:
+                return found[:6]
+    raise OSError("no seven neighbouring ports are free")
 
 
 @contextmanager
