@@ -52,6 +52,11 @@ def ready_engine(config: Settings, card: ModelCard, *, seconds_max: float = STAR
     state = "the engine keeper does not answer"
     with keeper(config) as client:
         while time.monotonic() < until:
+            if card.package and not (config.models_folder / card.id).is_dir():
+                # The folder appears whole. Asking before would have the engine keeper give up on the model.
+                state = "its weights are not prepared yet (gridline models prepare)"
+                time.sleep(ASK_SECONDS)
+                continue
             try:
                 answer = client.post("/engines", json=wanted(card)).json()
             except (httpx.HTTPError, ValueError) as error:
