@@ -66,11 +66,12 @@ types: checks-dev ## mypy, strict
 
 .PHONY: test-fast
 test-fast: checks-dev ## Tests without Airflow, engine and browser, under 30 s
-	@$(RUN) pytest -q -n 2 -m "not stack and not engine and not airflow and not browser and not deep" $(T)
+	@$(RUN) pytest -q -n 2 -m "not programs and not stack and not engine and not airflow and not browser and not deep" $(T)
 
 .PHONY: test
 test: environments-dev browser lint types ## All tests that show the product works, at most 20 minutes
-	@$(RUN) pytest -q -n 2 -m "not stack and not engine and not airflow and not browser and not deep" $(T)
+	@$(RUN) pytest -q -n 2 -m "not programs and not stack and not engine and not airflow and not browser and not deep" $(T)
+	@$(RUN) pytest -q -n 2 -m "programs and not deep" $(T)
 	@$(RUN) pytest -q -m "(stack or engine or airflow or browser) and not deep" $(T)
 
 .PHONY: test-deep

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gridline.batches.reasons import ReasonCode
-from gridline.batches.states import TERMINAL, Status
+from gridline.batches.states import TERMINAL, Status, Waiting
 from gridline.batches.tables import Batch, Partition
 
 PARTITION_OVER = ("done", "given_up")
@@ -65,6 +65,6 @@ def decide(batch: Batch, partitions: Sequence[Partition], now: datetime, *, run_
         (now >= batch.expires_at, EXPIRED),
         (batch.validated_at is not None and all_over, COMPLETED),
         (not_started, NO_CREDIT if credit else NO_CAPACITY),
-        (run_over and batch.waiting is None, COMPLETED),
+        (run_over and batch.waiting != Waiting.PARKED, COMPLETED),
     )
     return next((ending for due, ending in rules if due), None)

@@ -15,6 +15,8 @@ from tests.dashboard import scripted
 from tests.dashboard.conftest import Visits, text_of, texts
 from tests.dashboard.fake_api import FakeAPI
 
+pytestmark = pytest.mark.programs
+
 ALICES = scripted.accounts()[scripted.ALICE].batches
 
 

@@ -14,6 +14,8 @@ from gpu_jobs import process_groups
 from gridline.settings import ROOT
 from tests.gpu_jobs.conftest import STUB, environment, start_keeper, until
 
+pytestmark = pytest.mark.programs
+
 MODEL = {"id": "stub", "kind": "chat", "engine_arguments": ["--child"]}
 
 

@@ -10,6 +10,8 @@ from gridline.lines.segments import ResultRow, write_rows
 from gridline.storage import Store, StoreUnavailable, layout
 from tests.gpu_jobs.conftest import QUICK, Partition, until
 
+pytestmark = pytest.mark.programs
+
 
 def test_every_line_has_its_row(partition: Partition) -> None:
     """Every line ends with exactly one row that holds the answer to its own request."""

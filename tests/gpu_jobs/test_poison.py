@@ -1,7 +1,11 @@
 import json
 
+import pytest
+
 from gridline.lines.exits import JobExit
 from tests.gpu_jobs.conftest import Partition
+
+pytestmark = pytest.mark.programs
 
 DELIVERED = None
 

@@ -4,10 +4,14 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
 from gridline.lines.exits import JobExit
 from gridline.settings import ROOT
 from gridline.storage import layout
 from tests.gpu_jobs.conftest import Partition, until
+
+pytestmark = pytest.mark.programs
 
 CANARY = "canary-8d1f"
 

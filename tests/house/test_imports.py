@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.programs
+
 PACKAGES = {
     "gridline": "gridline",
     "api": "api",

@@ -15,6 +15,8 @@ from gridline.operate.stack.places import Places
 from gridline.operate.stack.process_control import descendants
 from gridline.settings import ROOT, Settings, inherited_environment
 
+pytestmark = pytest.mark.programs
+
 # A warden whose supervisor has two programs of the test's: one plain, one that starts a child in a session of its own.
 WARDEN = """
 import sys
