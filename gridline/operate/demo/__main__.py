@@ -7,13 +7,14 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
+from gridline.catalog.cards import catalogue
 from gridline.errors import GridlineError
 from gridline.operate.commands.stack import Interrupted, addresses, ignore_signals, interrupt_on_signals
 from gridline.operate.demo import customer, samples
 from gridline.operate.demo.setting import Customer, open_demo_account, qualify_unless_listed
+from gridline.operate.engines import ready_engine
 from gridline.operate.stack import running
 from gridline.settings import Settings, settings
 
@@ -37,23 +38,21 @@ def phase(name: str) -> Iterator[None]:
 def show(config: Settings) -> None:
     """Bring the platform up, be its first customer, and print what happened."""
     begin = time.monotonic()
-    with ThreadPoolExecutor(1) as beside:
-        with phase("Starting the stack (the chat engine starts beside it)"):
-            running.wait_until_ready(config, say)
-        with phase("Qualifying the chat model: known prompts on its engine"):
-            qualify_unless_listed(config, samples.CHAT_MODEL, say)
-            who = open_demo_account()
-        # The embedding engine is starting meanwhile; its model is qualified as soon as it answers.
-        embedding = beside.submit(qualify_unless_listed, config, samples.EMBEDDING_MODEL, say)
-        before = customer.balance(config, who)
-        with phase(f"Batch of {len(samples.CHAT_LINES)} chat lines"):
-            customer.run_batch(config, who, samples.chat_file(), endpoint="/v1/chat/completions", say=say)
-        say(f"First result {time.monotonic() - begin:.0f} s after the start.")
-        say()
-        with phase("Qualifying the embedding model"):
-            embedding.result()
-        with phase(f"Batch of {len(samples.EMBEDDING_LINES)} embedding lines"):
-            customer.run_batch(config, who, samples.embedding_file(), endpoint="/v1/embeddings", say=say)
+    with phase("Starting the stack (the chat engine starts beside it)"):
+        running.wait_until_ready(config, say)
+    with phase("Qualifying the chat model: known prompts on its engine"):
+        qualify_unless_listed(config, samples.CHAT_MODEL, say)
+        who = open_demo_account()
+    before = customer.balance(config, who)
+    with phase(f"Batch of {len(samples.CHAT_LINES)} chat lines"):
+        customer.run_batch(config, who, samples.chat_file(), endpoint="/v1/chat/completions", say=say)
+    say(f"First result {time.monotonic() - begin:.0f} s after the start.")
+    say()
+    with phase("Starting the embedding engine and qualifying its model"):
+        ready_engine(config, catalogue()[samples.EMBEDDING_MODEL])
+        qualify_unless_listed(config, samples.EMBEDDING_MODEL, say)
+    with phase(f"Batch of {len(samples.EMBEDDING_LINES)} embedding lines"):
+        customer.run_batch(config, who, samples.embedding_file(), endpoint="/v1/embeddings", say=say)
     after = customer.balance(config, who)
     say(f"Balance before: {before}")
     say(f"Balance after:  {after}")
