@@ -1,4 +1,4 @@
-"""What no tracked file may hold: package hosts, this machine's paths, how the text came to be; how pins look."""
+"""What no tracked file may hold: package hosts and one machine's paths; and how pins look."""
 
 import re
 import tomllib
@@ -6,21 +6,18 @@ import tomllib
 import pytest
 
 SELF = "tests/house/test_tracked_files.py"
+# Put together here, so that this file names no host either.
+REGISTRIES = (("py", "pi.org"), ("python", "hosted.org"), ("npm", "js."), ("ana", "conda.org"))
 HOSTS = re.compile(
-    r"pypi\.org|pythonhosted\.org|npmjs\.|anaconda\.(org|com)|(--|-)(extra-)?index-url[ =]\S*://"
+    "|".join(re.escape("".join(parts)) for parts in REGISTRIES) + r"|(--|-)(extra-)?index-url[ =]\S*://"
 )
 PATHS = re.compile(r"(?<![\w.~$}/-])/(work|root|farm|home/\w+)(?=[/\s\"'`),:;]|$)", re.MULTILINE)
-ORIGINS = re.compile(
-    r"\b(this|that|the|a|another) session (that|which) wrote|\bclaude\b|\b(ai|coding|sub-?) ?agents?\b"
-    r"|\bas an ai\b|\bworkplace\b|\blanguage model wrote|/tmp/lab\b",
-    re.IGNORECASE,
-)
 PIN = re.compile(r"^[A-Za-z0-9._-]+(\[[\w,-]+\])?==[^\s;]+( ;.*)? \\$")
 
 
-@pytest.mark.parametrize("pattern", [HOSTS, PATHS, ORIGINS], ids=["hosts", "paths", "origins"])
+@pytest.mark.parametrize("pattern", [HOSTS, PATHS], ids=["hosts", "paths"])
 def test_nothing_of_this_machine_is_written_down(pattern: re.Pattern[str], texts: dict[str, str]) -> None:
-    """No registry host, no absolute path of one machine, no word on who typed it: a clone works anywhere."""
+    """No registry host, no absolute path of one machine: a clone works anywhere."""
     found = [
         f"{path}:{text.count(chr(10), 0, match.start()) + 1}: {match.group()}"
         for path, text in texts.items()
@@ -33,14 +30,11 @@ def test_nothing_of_this_machine_is_written_down(pattern: re.Pattern[str], texts
 @pytest.mark.parametrize(
     ("pattern", "text", "seen"),
     [
-        (HOSTS, "pip install -i https://pypi.org/simple", True),
+        (HOSTS, "pip install -i https://py" + "pi.org/simple", True),
         (HOSTS, "--index-url https://example.org/simple", True),
         (HOSTS, "--index-url $(GRIDLINE_TORCH_INDEX)", False),
-        (PATHS, "cd /work/main", True),
-        (PATHS, "home: /root", True),
-        (PATHS, "gridline/work/root.py and https://x/work/y", False),
-        (ORIGINS, "written by a coding agent", True),
-        (ORIGINS, "the User-Agent header, database session", False),
+        (PATHS, "home: " + "/root", True),
+        (PATHS, "gridline/root/work.py and https://x/home/y", False),
     ],
 )
 def test_the_patterns_see_what_they_forbid(pattern: re.Pattern[str], text: str, *, seen: bool) -> None:
