@@ -8,6 +8,7 @@ import pytest
 from gpu_jobs import process_groups
 from gridline.catalog.cards import catalogue
 from gridline.lines.exits import JobExit
+from gridline.lines.tokens import model_tokens
 from gridline.operate.engines import wanted
 from gridline.settings import ROOT, settings
 from gridline.storage import Store
@@ -99,6 +100,9 @@ def _check_chat(chat: Partition) -> None:
     assert [row.code for row in rows] == [None, "context_length_exceeded", None, None], bodies
     assert bodies[0]["choices"][0]["message"]["content"] == "The capital of France is Paris."
     assert (rows[0].input_tokens, rows[0].output_tokens) == (37, 8)
+    # What validation counts, and the hold is made of, is what the engine bills.
+    tokens = model_tokens(settings().models_folder / "smollm2-135m-instruct")
+    assert tokens.count_prompts([tokens.prompt(BODIES[0]["messages"])]) == [37]
     assert "city" in json.loads(bodies[2]["choices"][0]["message"]["content"])
     choices = bodies[3]["choices"]
     assert [len(choice["logprobs"]["content"]) for choice in choices] == [2, 2]

@@ -7,7 +7,6 @@ import pytest
 
 from gridline.lines.errors import ModelNotPrepared, PromptRefused
 from gridline.lines.tokens import CHUNK_TEXTS_MAX, ModelTokens, model_tokens
-from gridline.settings import settings
 
 from .conftest import chat_tokenizer
 
@@ -76,14 +75,3 @@ def test_model_that_is_not_prepared(tmp_path: Path) -> None:
     """A missing tokenizer is ours to mend: the step may be tried again."""
     with pytest.raises(ModelNotPrepared, match="nowhere"):
         model_tokens(tmp_path / "nowhere")
-
-
-@pytest.mark.skipif(
-    not (settings().models_folder / "smollm2-135m-instruct").is_dir(),
-    reason="the real model is not prepared here",
-)
-def test_real_model_counts_what_its_engine_bills() -> None:
-    """The count that the real engine returned for this question."""
-    tokens = model_tokens(settings().models_folder / "smollm2-135m-instruct")
-    prompt = tokens.prompt([{"role": "user", "content": "What is the capital of France?"}])
-    assert tokens.count_prompts([prompt]) == [37]
