@@ -232,8 +232,9 @@ def running_stack() -> Iterator[Stack]:
             yield one
         finally:
             _keep_logs(one)
-            child.terminate()
-            child.wait(180)
+            with child:  # leaving it closes its pipe
+                child.terminate()
+                child.wait(180)
 
 
 def _start(environment: dict[str, str]) -> "subprocess.Popen[str]":

@@ -30,12 +30,14 @@ class Demo:
         )  # fmt: skip
         self.text = ""
         self._lines: queue.Queue[str | None] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self._lines.put(line)
+        with self.process.stdout as said:
+            for line in said:
+                self._lines.put(line)
         self._lines.put(None)
 
     def read_until(self, wanted: str, *, seconds: float) -> None:
@@ -66,6 +68,7 @@ def demo() -> Iterator[Demo]:
             if one.process.poll() is None:
                 one.process.terminate()
             one.process.wait(180)
+            one.reader.join(10)
 
 
 def test_the_demo_shows_answers_money_and_leaves_nothing(demo: Demo) -> None:
