@@ -26,12 +26,12 @@ def reason(customer: Customer, batch_id: str) -> dict[str, Any]:
 def test_ten_batches_wait_behind_one_and_all_complete(stack: Stack) -> None:
     """While a sixth account's batch has the GPU, ten others show their reason, at most 8 deferred; each is one run."""
     busy = stack.customer("wait-busy")
-    long = busy.create([chat_line(n, f"Tell a story about {n} ships.", tokens=96) for n in range(64)])
+    others = [stack.customer(f"wait-{number}") for number in range(5)]
+    long = busy.create([chat_line(n, f"Tell a story about {n} ships.", tokens=64) for n in range(64)])
     eventually(
         lambda: stack.rows("SELECT 1 FROM leases WHERE batch_id = %s AND claimed_at IS NOT NULL", long.id),
         seconds=90, what="the long batch runs",
     )  # fmt: skip
-    others = [stack.customer(f"wait-{number}") for number in range(5)]
     waiting = [(one, one.create([chat_line(0, "Say yes.", tokens=4)]).id) for one in others for _ in range(2)]
     ids = [batch_id for _, batch_id in waiting]
 
