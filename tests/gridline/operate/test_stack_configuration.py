@@ -25,9 +25,9 @@ EXTERNAL: dict[str, Any] = {
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> Settings:
+def config(state_dir: Path) -> Settings:
     """Settings of a state folder with its secrets."""
-    found = Settings(state_dir=tmp_path / "with % and space")
+    found = Settings(state_dir=state_dir / "with % and space")
     Places(found).make()
     secrets.make(found)
     return found

@@ -59,9 +59,9 @@ def gone(process: psutil.Process) -> bool:
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> Settings:
-    """A state folder."""
-    return Settings(state_dir=tmp_path)
+def config(state_dir: Path) -> Settings:
+    """Settings of a state folder."""
+    return Settings(state_dir=state_dir)
 
 
 @pytest.fixture
