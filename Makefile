@@ -8,6 +8,7 @@ PYTHON ?= python3.11
 GRIDLINE_TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 ENGINE ?= $(if $(shell command -v nvidia-smi 2>/dev/null),engine-gpu,engine)
 T ?= tests
+FAST = $(if $(filter tests,$(T)),tests/gridline tests/house,$(T))
 unexport GRIDLINE_TORCH_INDEX ENGINE T PYTHON DEMO_ONCE
 # Without bytecode every program starts in twice the time.
 unexport PYTHONDONTWRITEBYTECODE
@@ -65,8 +66,8 @@ types: checks-dev ## mypy, strict
 	@$(RUN) mypy
 
 .PHONY: test-fast
-test-fast: checks-dev ## Tests without Airflow, engine and browser, under 30 s
-	@$(RUN) pytest -q -n 2 -m "not programs and not stack and not engine and not airflow and not browser and not deep" $(T)
+test-fast: checks-dev ## The domain's and the house's tests, under 30 s: no server, Airflow, engine or browser
+	@$(RUN) pytest -q -n 2 -m "not programs and not stack and not engine and not airflow and not browser and not deep" $(FAST)
 
 .PHONY: test
 test: environments-dev browser lint types ## All tests that show the product works, at most 20 minutes

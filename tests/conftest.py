@@ -88,16 +88,20 @@ def owner(owner_engine: Engine) -> Engine:
     return owner_engine
 
 
-@pytest.fixture
-def database(
-    server: postgres.Postgres, database_name: str, owner_engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Engine]:
-    """The test's database as the app role, empty; every unit of work of the process goes there."""
+@pytest.fixture(scope="session")
+def app_engine(server: postgres.Postgres, database_name: str) -> Iterator[Engine]:
+    """The process's database as the app role; its connections are shared, since making one is dear."""
     url = server.url(postgres.APP, database_name)
     engine = create_engine(url, pool_size=20, max_overflow=80, connect_args={"options": "-c timezone=UTC"})
-    monkeypatch.setattr(works, "app_engine", lambda: engine)
     yield engine
     engine.dispose()
+
+
+@pytest.fixture
+def database(app_engine: Engine, owner_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    """The test's database as the app role, empty; every unit of work of the process goes there."""
+    monkeypatch.setattr(works, "app_engine", lambda: app_engine)
+    yield app_engine
     # Twenty times faster than a fresh database for each test; the lock time-out names a test that left work open.
     with owner_engine.begin() as connection:
         connection.execute(text("; ".join(f'DELETE FROM "{table}"' for table in _CHILDREN_FIRST)))

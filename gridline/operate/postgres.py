@@ -83,7 +83,8 @@ class Postgres:
         try:
             subprocess.run(
                 [self.binaries / "initdb", "-D", self.data, "-U", "postgres", "--auth=scram-sha-256",
-                 f"--pwfile={given}", "-E", "UTF8", "--locale=C.UTF-8"],
+                 f"--pwfile={given}", "-E", "UTF8", "--locale=C.UTF-8",
+                 *(["--no-sync"] if "fsync=off" in self.options else [])],
                 check=True, capture_output=True, cwd=self.folder, **_identity(),
             )  # fmt: skip
         finally:

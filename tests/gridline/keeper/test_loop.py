@@ -12,6 +12,8 @@ from gridline.keeper import loop
 from gridline.keeper.duties import Duty, DutyThread
 from gridline.keeper.loop import Keeper
 
+pytestmark = pytest.mark.programs
+
 SOON = 20.0
 """Longer than anything here takes; a test that passes never waits for it."""
 
