@@ -260,6 +260,8 @@ def main() -> None:
     """Become the server in this process, for a supervisor: initialise, drop root, exec."""
     server = embedded(settings())
     server.initialise()
+    # Before the change of user: root's copy of the binaries is the one that the system user can read.
+    argv = server.argv()
     if os.geteuid() == 0:
         user = pwd.getpwnam(SYSTEM_USER)
         os.initgroups(SYSTEM_USER, user.pw_gid)
@@ -268,7 +270,7 @@ def main() -> None:
     # After the change of user, which would clear it.
     _die_with_parent()
     os.chdir(server.folder)
-    os.execv(server.argv()[0], server.argv())
+    os.execv(argv[0], argv)
 
 
 if __name__ == "__main__":
