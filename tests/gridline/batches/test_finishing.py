@@ -135,6 +135,15 @@ def test_parked_batch_is_left_alone_when_its_run_ends(bench: Bench, row: Row) ->
     assert finishing.finish(batch.id, run_over=True) == Status.VALIDATING
 
 
+def test_run_marked_failed_while_it_waits_inside_airflow_ends_the_batch(bench: Bench, row: Row) -> None:
+    """Nobody resumes a deferred run that was marked failed: its teardown ends the batch at once, free of charge."""
+    batch = bench.held()
+    with unit_of_work() as work:
+        moves.locked(work, batch.id).waiting = "deferred"
+    assert finishing.finish(batch.id, run_over=True) == Status.FAILED
+    assert row(batch.id).error_code == "server_error"
+
+
 @pytest.mark.parametrize(("window", "hours"), [("24h", 12), ("72h", 48)])
 def test_wait_past_the_start_bound_fails_capacity_unavailable(
     bench: Bench, row: Row, window: str, hours: int
