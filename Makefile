@@ -111,6 +111,7 @@ requirements: checks-dev ## Compile requirements/*.txt anew from requirements/*.
 	cd requirements && $(COMPILE) uv.in -o uv.txt
 	cd requirements && $(COMPILE) platform.in -o platform.txt
 	cd requirements && $(COMPILE) dev.in -o dev.txt
+	cd requirements && $(COMPILE) openai-oldest.in -o openai-oldest.txt
 	cd requirements && $(COMPILE) --no-deps models.in -o models.txt
 	cd requirements && $(COMPILE) --excludes engine.excludes engine-gpu.in -o engine-gpu.txt
 	cd requirements && UV_FIND_LINKS="$$(../.venv/bin/python -m pip config get :env:.find-links 2>/dev/null \
