@@ -21,6 +21,7 @@ PREFIXES = {
     "token": "tok_",
     "transaction": "txn_",
     "upload": "upload_",
+    "upload_part": "part_",
 }
 
 

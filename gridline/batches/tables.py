@@ -150,3 +150,18 @@ class IdempotencyKey(Base):
     body_sha256: Mapped[str]
     batch_id: Mapped[str] = mapped_column(ForeignKey("batches.id"))
     created_at: Mapped[datetime]
+
+
+class RecentCreate(Base):
+    """The last create that looked like this: an SDK's retry of it without a key finds its batch.
+
+    The fingerprint is of token, User-Agent and body.
+    """
+
+    __tablename__ = "recent_creates"
+    __table_args__ = (Index("ix_recent_creates_created_at", "created_at"),)
+
+    account_id: Mapped[str] = mapped_column(ForeignKey("accounts.id"), primary_key=True)
+    fingerprint: Mapped[str] = mapped_column(primary_key=True)
+    batch_id: Mapped[str] = mapped_column(ForeignKey("batches.id"))
+    created_at: Mapped[datetime]

@@ -29,6 +29,7 @@ def open_account(work: Work, name: str, *, actor: str = "operator") -> Account:
             open_batches_max=limits.OPEN_BATCHES_DEFAULT,
             leases_max=limits.ACCOUNT_LEASES_DEFAULT,
             daily_credits_nanos_max=limits.DAILY_CREDITS_NANOS_DEFAULT,
+            requests_per_minute_max=limits.REQUESTS_PER_MINUTE_DEFAULT,
             datacenter_only=False,
             files_count=0,
             files_bytes=0,

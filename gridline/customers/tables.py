@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import CheckConstraint, ForeignKey, Identity, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
+from gridline import limits
 from gridline.db.base import Base
 
 
@@ -25,6 +26,7 @@ class Account(Base):
     open_batches_max: Mapped[int]
     leases_max: Mapped[int]
     daily_credits_nanos_max: Mapped[int]
+    requests_per_minute_max: Mapped[int] = mapped_column(default=limits.REQUESTS_PER_MINUTE_DEFAULT)
     datacenter_only: Mapped[bool] = mapped_column(default=False)
     files_count: Mapped[int] = mapped_column(default=0)
     files_bytes: Mapped[int] = mapped_column(default=0)

@@ -1,6 +1,7 @@
 """Where every object lives: the only file that knows keys.
 
 files/<account>/<file>                                  input, output and error files
+uploads/<account>/<upload>/<part>                       a part of a file that comes in parts, until the file is whole
 batches/<batch>/refused.parquet                         lines refused before the engine
 batches/<batch>/collation.json                          figures of the result files, written once
 batches/<batch>/parts/<n>/lines.parquet, spec.json      what a GPU job reads
@@ -12,6 +13,11 @@ batches/<batch>/parts/<n>/attempts/<k>-<lease>/         one attempt: seg-*.parqu
 def file_key(account_id: str, file_id: str) -> str:
     """A customer's file."""
     return f"files/{account_id}/{file_id}"
+
+
+def upload_part_key(account_id: str, upload_id: str, part_id: str) -> str:
+    """One part of an upload."""
+    return f"uploads/{account_id}/{upload_id}/{part_id}"
 
 
 def batch_prefix(batch_id: str) -> str:
