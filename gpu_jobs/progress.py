@@ -1,13 +1,12 @@
-"""The progress object, which is also the heartbeat, and the stop marker that answers it."""
+"""Writes the progress object, which is also the heartbeat, and reads the stop marker that answers it."""
 
 import json
 from dataclasses import dataclass, field
 
 from gpu_jobs.results import Results
 from gridline import __version__
+from gridline.lines.progress import JobProgress
 from gridline.storage import Store, layout
-
-FORMAT = 1
 
 
 @dataclass
@@ -19,7 +18,6 @@ class Progress:
     lines: int
     results: Results
     state: str = "loading"
-    """loading, running, done, stopped or engine_unhealthy."""
     engine_healthy: bool = False
     engine_version: str | None = None
     _sequence: int = field(default=0, init=False)
@@ -27,18 +25,17 @@ class Progress:
     def beat(self) -> None:
         """Write the object; the platform compares its sequence, not clocks."""
         self._sequence += 1
-        body = {
-            "format": FORMAT,
-            "state": self.state,
-            "done": self.results.done,
-            "failed": self.results.failed,
-            "lines": self.lines,
-            "sequence": self._sequence,
-            "engine_healthy": self.engine_healthy,
-            "engine_version": self.engine_version,
-            "runner_version": __version__,
-        }
-        self.store.replace(layout.progress_key(self.prefix), json.dumps(body).encode())
+        told = JobProgress(
+            state=self.state,
+            done=self.results.done,
+            failed=self.results.failed,
+            lines=self.lines,
+            sequence=self._sequence,
+            engine_healthy=self.engine_healthy,
+            engine_version=self.engine_version,
+            runner_version=__version__,
+        )
+        self.store.replace(layout.progress_key(self.prefix), told.to_bytes())
 
     def stop_reason(self) -> str | None:
         """Why the platform wants the job to stop; None: it does not."""

@@ -1,47 +1,21 @@
 """Reads a GPU job's progress object and notes on our rows what it says. Renews nothing, decides nothing."""
 
-import json
-from dataclasses import dataclass
-
 from sqlalchemy import select
 
 from gridline.batches.tables import Attempt, Batch, Partition
 from gridline.db.work import Work
+from gridline.lines.progress import JobProgress
 from gridline.storage import layout
 from gridline.storage.objects import Store
 
 
-@dataclass(frozen=True)
-class Progress:
-    """What a job last wrote. ``sequence`` grows with every write; ``done`` and ``failed`` count partition lines."""
-
-    state: str
-    done: int
-    failed: int
-    sequence: int
-    engine_healthy: bool
-    engine_version: str | None
-    runner_version: str | None
-
-
-def read(store: Store, attempt_prefix: str) -> Progress | None:
+def read(store: Store, attempt_prefix: str) -> JobProgress | None:
     """The attempt's last progress; None while it has written none."""
     data = store.read_or_none(layout.progress_key(attempt_prefix))
-    if data is None:
-        return None
-    stated = json.loads(data)
-    return Progress(
-        state=stated["state"],
-        done=stated["done"],
-        failed=stated["failed"],
-        sequence=stated["sequence"],
-        engine_healthy=stated["engine_healthy"],
-        engine_version=stated["engine_version"],
-        runner_version=stated["runner_version"],
-    )
+    return None if data is None else JobProgress.from_bytes(data)
 
 
-def note(work: Work, progress: Progress, *, batch: Batch, part: Partition, lease_id: str) -> None:
+def note(work: Work, progress: JobProgress, *, batch: Batch, part: Partition, lease_id: str) -> None:
     """Keep what the progress says on attempt, partition and batch; their rows are locked. Counts never go back."""
     attempt = work.session.scalars(select(Attempt).where(Attempt.lease_id == lease_id)).one()
     attempt.engine_healthy = attempt.engine_healthy or progress.engine_healthy

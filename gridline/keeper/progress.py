@@ -12,9 +12,9 @@ from gridline.batches.reasons import ReasonCode
 from gridline.batches.states import TERMINAL, Status
 from gridline.batches.tables import Batch, Partition
 from gridline.capacity import leases, progress, reading
-from gridline.capacity.progress import Progress
 from gridline.capacity.reading import LiveAttempt
 from gridline.db.work import Work, unit_of_work
+from gridline.lines.progress import JobProgress
 from gridline.telemetry import metrics
 
 LOADING = "loading"
@@ -47,7 +47,7 @@ class ProgressFollower:
         return True
 
 
-def _note(work: Work, attempt: LiveAttempt, stated: Progress) -> None:
+def _note(work: Work, attempt: LiveAttempt, stated: JobProgress) -> None:
     batch = moves.locked(work, attempt.batch_id)
     part = leases.partition(work, batch, attempt.partition)
     # Released in the meantime: whoever released it has noted its last words.
@@ -73,7 +73,7 @@ def _count(work: Work, batch: Batch) -> None:
     batch.failed = batch.total - int(lines) + int(failed)
 
 
-def _tell_loading(work: Work, batch: Batch, stated: Progress) -> None:
+def _tell_loading(work: Work, batch: Batch, stated: JobProgress) -> None:
     """``model_loading`` while the first engine loads; gone as soon as something runs."""
     if stated.state == LOADING and not batch.any_line_ran and batch.reason_code is None:
         changed = waits.set_reason(work, batch, ReasonCode.MODEL_LOADING)

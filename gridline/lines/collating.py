@@ -103,7 +103,7 @@ def collate(
 
 def _fixed_cause(store: Store, batch_id: str, missing: tuple[str, str]) -> tuple[str, str]:
     """The first call's cause: a later one must not write other bytes into the same files."""
-    key = f"{layout.batch_prefix(batch_id)}cause.json"
+    key = layout.cause_key(batch_id)
     store.put_once(key, json.dumps({"format": FORMAT, "code": missing[0], "message": missing[1]}).encode())
     values = json.loads(store.read(key))
     return str(values["code"]), str(values["message"])

@@ -3,6 +3,8 @@
 import json
 from dataclasses import dataclass
 
+from gridline.storage import layout
+
 
 @dataclass(frozen=True)
 class JobOrder:
@@ -16,6 +18,11 @@ class JobOrder:
     """Earlier attempts at the partition: what stands in their segments is not done again."""
     deadline_unix: int | None = None
     """Unix second at which the job stops by itself."""
+
+    @property
+    def lease_id(self) -> str:
+        """The lease that the order was made for."""
+        return layout.lease_of(self.attempt_prefix)
 
     def to_json(self) -> str:
         """The order as the job's argument."""

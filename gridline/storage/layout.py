@@ -3,6 +3,7 @@
 files/<account>/<file>                                  input, output and error files
 uploads/<account>/<upload>/<part>                       a part of a file that comes in parts, until the file is whole
 batches/<batch>/refused.parquet                         lines refused before the engine
+batches/<batch>/cause.json                              what lines without a result get, written once
 batches/<batch>/collation.json                          figures of the result files, written once
 batches/<batch>/parts/<n>/lines.parquet, spec.json      what a GPU job reads
 batches/<batch>/parts/<n>/manifest.json                 which segment's lines count, written once
@@ -28,6 +29,11 @@ def batch_prefix(batch_id: str) -> str:
 def refused_key(batch_id: str) -> str:
     """Lines that validation refused one by one, as result rows."""
     return f"batches/{batch_id}/refused.parquet"
+
+
+def cause_key(batch_id: str) -> str:
+    """Code and message of the lines that have no result."""
+    return f"batches/{batch_id}/cause.json"
 
 
 def collation_key(batch_id: str) -> str:
@@ -63,6 +69,11 @@ def attempts_prefix(batch_id: str, partition: int) -> str:
 def attempt_prefix(batch_id: str, partition: int, attempt: int, lease_id: str) -> str:
     """One attempt under its lease: nobody else ever writes there."""
     return f"{attempts_prefix(batch_id, partition)}{attempt:04d}-{lease_id}/"
+
+
+def lease_of(attempt_prefix: str) -> str:
+    """The lease that an attempt's folder was made for."""
+    return attempt_prefix.rstrip("/").rpartition("-")[2]
 
 
 def segment_key(prefix: str, number: int) -> str:

@@ -36,7 +36,7 @@ class InferPartition(BaseOperator):
             if order is None:
                 # Deferred, it holds no pool slot, so partitions with a grant always find one.
                 self.defer(trigger=GrantTrigger(batch_id, self.partition), method_name="execute")
-            answer = attempts.end(batch_id, self.partition, _lease_of(order), self._run(order))
+            answer = attempts.end(batch_id, self.partition, order.lease_id, self._run(order))
             if self._killed:
                 raise AirflowException(
                     "The task was stopped; its lease is given back and its results are kept."
@@ -58,9 +58,3 @@ class InferPartition(BaseOperator):
         self._killed = True
         if self._job is not None:
             self._job.stop()
-
-
-def _lease_of(order: Any) -> str:
-    """The lease that an order was made for: its attempt's folder is ``<attempt>-<lease id>/``."""
-    lease_id: str = order.attempt_prefix.rstrip("/").rpartition("-")[2]
-    return lease_id
