@@ -197,6 +197,8 @@ def new_environment() -> Iterator[dict[str, str]]:
             "GRIDLINE_METRICS_PORT": str(metrics),
             "GRIDLINE_AIRFLOW_LOG_PORT": str(logs),
             "GRIDLINE_MODELS_DIR": str(models),
+            # What a log may not hold it may not hold at its most talkative either.
+            "GRIDLINE_LOG_LEVEL": "DEBUG",
         }
     finally:
         shutil.rmtree(folder, ignore_errors=True)
