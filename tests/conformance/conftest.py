@@ -1,0 +1,153 @@
+"""Where the suite runs: against a stack of its own, one that runs already, or any OpenAI-compatible service.
+
+Read from the environment, since a command line shows in process lists:
+``CONFORMANCE_BASE_URL`` with ``CONFORMANCE_TOKEN`` (and ``CONFORMANCE_OTHER_TOKEN`` of a second account) name a service;
+``CONFORMANCE_STACK=running`` means the stack that ``make up`` started. ``CONFORMANCE_CHAT`` and
+``CONFORMANCE_EMBEDDING`` name models; without them the service's list of models tells.
+"""
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from gridline.settings import inherited_environment, read_settings
+from tests.conformance.batch_service import CHAT_ENDPOINT, EMBEDDINGS_ENDPOINT, Secret, Service
+from tests.stack import Stack
+
+HERE = Path(__file__).parent
+CUSTOMERS: list[Service] = []
+"""Every customer that the suite made, for tidying up after them."""
+RAISE_LIMITS = (
+    "UPDATE accounts SET open_batches_max = 50, requests_per_minute_max = 60000 WHERE id = %s RETURNING id"
+)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test of the suite: it is long, and needs a whole service."""
+    for item in items:
+        if HERE in item.path.parents:
+            for mark in ("conformance", "stack", "deep"):
+                item.add_marker(mark)
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(600))  # the first test waits for the stack
+
+
+def given(name: str) -> str:
+    """A setting of the suite, "" when it is not given."""
+    return Secret(os.environ.get(f"CONFORMANCE_{name}", ""))
+
+
+def models(base_url: str, token: str) -> dict[str, Any]:
+    """The models to name, and their sizes, as far as the service's list tells them."""
+    listed = _listed(base_url, token)
+    known = {one["id"]: _details(one) for one in listed}
+    chat, embedding = (
+        given(name) or next((id_ for id_, one in known.items() if endpoint in one.get("endpoints", ())), "")
+        for name, endpoint in (("CHAT", CHAT_ENDPOINT), ("EMBEDDING", EMBEDDINGS_ENDPOINT))
+    )
+    if not (chat and embedding):
+        pytest.fail(
+            "no model for both endpoints is listed: qualify them, or name CONFORMANCE_CHAT, CONFORMANCE_EMBEDDING"
+        )
+    sizes = known.get(embedding, {})
+    return {
+        "chat": chat,
+        "embedding": embedding,
+        "chat_context": known.get(chat, {}).get("context_tokens", 8192),
+        "dimensions": sizes.get("dimensions", 0),
+        "embedding_context": sizes.get("context_tokens", 0),
+    }
+
+
+def _listed(base_url: str, token: str) -> list[dict[str, Any]]:
+    answer = httpx.get(f"{base_url}/models", headers={"Authorization": f"Bearer {token}"}, timeout=60)
+    return list(answer.raise_for_status().json()["data"])
+
+
+def _details(model: dict[str, Any]) -> dict[str, Any]:
+    """What a service says of a model beside OpenAI's own keys, in an object with its endpoints."""
+    return next((one for one in model.values() if isinstance(one, dict) and "endpoints" in one), {})
+
+
+@pytest.fixture(scope="session")
+def operator(request: pytest.FixtureRequest) -> Stack:
+    """The operator's side of the service: fault hooks, the books, new accounts. Only a stack of ours has one."""
+    if given("BASE_URL"):
+        pytest.skip("needs the operator's side of the service")
+    if given("STACK") == "running":
+        environment = inherited_environment()
+        return Stack(environment, read_settings(environment))
+    stack: Stack = request.getfixturevalue("stack")
+    return stack
+
+
+def joined(base_url: str, token: str) -> Service:
+    """A customer of the service."""
+    one = Service(base_url, token, **models(base_url, token))
+    CUSTOMERS.append(one)
+    return one
+
+
+@pytest.fixture(scope="session")
+def fresh(operator: Stack) -> Callable[[], Service]:
+    """Makes new accounts with the limits of every new account, ten credits and a token."""
+
+    def make() -> Service:
+        one = operator.customer(f"conformance-{secrets.token_hex(4)}")
+        return joined(f"{one.url}/openai/v1", Secret(one.token))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def roomy(operator: Stack) -> Callable[[], Service]:
+    """Makes new accounts with limits that the suite does not meet."""
+
+    def make() -> Service:
+        one = operator.customer(f"conformance-{secrets.token_hex(4)}")
+        operator.rows(RAISE_LIMITS, one.id)
+        return joined(f"{one.url}/openai/v1", Secret(one.token))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def service(request: pytest.FixtureRequest) -> Service:
+    """The customer that the suite is."""
+    if given("BASE_URL"):
+        return joined(given("BASE_URL"), given("TOKEN"))
+    make: Callable[[], Service] = request.getfixturevalue("roomy")
+    return make()
+
+
+@pytest.fixture(scope="session")
+def other(request: pytest.FixtureRequest) -> Service:
+    """A customer of another account."""
+    if given("BASE_URL") and not given("OTHER_TOKEN"):
+        pytest.skip("needs a second account: CONFORMANCE_OTHER_TOKEN")
+    if given("BASE_URL"):
+        return joined(given("BASE_URL"), given("OTHER_TOKEN"))
+    make: Callable[[], Service] = request.getfixturevalue("roomy")
+    return make()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def closed() -> Iterator[None]:
+    """Close every customer's connections at the end."""
+    yield
+    for one in CUSTOMERS:
+        one.http.close()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def tidied() -> Iterator[None]:
+    """Leave no upload of a module behind: an account has room for so many files."""
+    yield
+    for one in CUSTOMERS:
+        one.tidy()
