@@ -40,6 +40,11 @@ def derived(kind: str, *parts: str | int) -> str:
     return PREFIXES[kind] + "".join(chars)
 
 
+def pattern(kind: str) -> str:
+    """The shape of an id of this kind, as a regular expression."""
+    return f"{PREFIXES[kind]}[0-9A-Za-z]{{{RANDOM_CHARS}}}"
+
+
 def is_id(kind: str, value: str) -> bool:
     """Whether the text has the shape of an id of this kind (says nothing about existence)."""
-    return re.fullmatch(re.escape(PREFIXES[kind]) + f"[0-9A-Za-z]{{{RANDOM_CHARS}}}", value) is not None
+    return re.fullmatch(pattern(kind), value) is not None
