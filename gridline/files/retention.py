@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from gridline import limits
 from gridline.errors import InvalidRequest
+from gridline.fields import integer_of, keys_of, one_of
 
 INPUT_PROMISED_DAYS = 7
 """An input is kept this long after its upload, however short an expiry was asked for."""
@@ -23,6 +24,21 @@ def check_expires_after(seconds: int, param: str) -> int:
         code="integer_below_min_value" if seconds < low else "integer_above_max_value",
         param=param,
     )
+
+
+def read_expires_after(value: object, param: str) -> int | None:
+    """The seconds of OpenAI's ``{"anchor": "created_at", "seconds": …}``; null counts as absent.
+
+    Raises:
+        InvalidRequest: another shape, another anchor, or out of range.
+    """
+    if value is None:
+        return None
+    names = ("anchor", "seconds")
+    given = keys_of(value, known=names, required=names, param=param)
+    one_of(given["anchor"], ("created_at",), f"{param}.anchor")
+    name = f"{param}.seconds"
+    return check_expires_after(integer_of(given["seconds"], name), name)
 
 
 def input_expires_at(created_at: datetime, asked_seconds: int | None) -> datetime:
