@@ -1,12 +1,15 @@
 """Batches: create, list, look, cancel. OpenAI's shapes; the rules are in gridline.batches."""
 
+import re
 from typing import Any
 
-from flask import Blueprint, current_app, request
+from flask import Blueprint, Response, current_app, jsonify, request
 
 from api import auth, bodies, paging
+from api.reference.operations import operation
 from gridline import ids, limits
 from gridline.batches import cancelling, intake, reading
+from gridline.batches.repeats import Sent
 from gridline.batches.requests import parse_create
 from gridline.db.work import unit_of_work
 from gridline.errors import InvalidRequest, NotFound
@@ -16,21 +19,53 @@ blueprint = auth.guard(Blueprint("batches", __name__))
 
 
 @blueprint.post("/batches")
-def create_batch() -> dict[str, Any]:
-    """Accept a batch; the same Idempotency-Key and body get the same batch."""
+@operation(
+    "Batches",
+    "createBatch",
+    "Create a batch",
+    parameters=("idempotency_key",),
+    body="BatchCreate",
+    returns="Batch",
+    refuses=(
+        "string_above_max_length",
+        "object_above_max_properties",
+        "integer_below_min_value",
+        "integer_above_max_value",
+        "not_found",
+        "idempotency_conflict",
+        "limit_exceeded",
+    ),
+)
+def create_batch() -> Response:
+    """Accept a batch; a create that was sent before gets the batch that it made then."""
     who = auth.caller()
     wanted = parse_create(bodies.json_body(), current_app.config["PROFILE"])
-    key = _idempotency_key()
+    sent = Sent(
+        key=_idempotency_key(),
+        token_id=who.token_id,
+        user_agent=request.headers.get("User-Agent", ""),
+        retry=_is_retry(),
+    )
     with unit_of_work() as work:
-        batch = intake.create(
-            work, account_id=who.account_id, actor=who.actor, request=wanted, idempotency_key=key
-        )
-        shown = reading.batch_object(work, batch)
-    metrics.BATCHES_CREATED.labels(wanted.endpoint, wanted.completion_window).inc()
-    return shown
+        created = intake.create(work, account_id=who.account_id, actor=who.actor, request=wanted, sent=sent)
+        shown = reading.batch_object(work, created.batch)
+    answer = jsonify(shown)
+    if created.replayed:
+        answer.headers["Idempotency-Replayed"] = "true"
+    else:
+        metrics.BATCHES_CREATED.labels(wanted.endpoint, wanted.completion_window).inc()
+    return answer
 
 
 @blueprint.get("/batches")
+@operation(
+    "Batches",
+    "listBatches",
+    "List batches",
+    parameters=("batches_after", "batches_limit"),
+    returns="BatchList",
+    refuses=("not_found",),
+)
 def list_batches() -> dict[str, Any]:
     """One page of the account's batches, newest first."""
     limit = paging.query_limit(default=limits.BATCHES_PAGE_DEFAULT, most=limits.BATCHES_PAGE_MAX)
@@ -43,6 +78,7 @@ def list_batches() -> dict[str, Any]:
 
 
 @blueprint.get("/batches/<batch_id>")
+@operation("Batches", "retrieveBatch", "Look at a batch", returns="Batch", refuses=("not_found",))
 def show_batch(batch_id: str) -> dict[str, Any]:
     """One batch."""
     checked_id(batch_id)
@@ -52,6 +88,7 @@ def show_batch(batch_id: str) -> dict[str, Any]:
 
 
 @blueprint.post("/batches/<batch_id>/cancel")
+@operation("Batches", "cancelBatch", "Cancel a batch", returns="Batch", refuses=("not_found", "conflict"))
 def cancel_batch(batch_id: str) -> dict[str, Any]:
     """Ask for a batch's end."""
     checked_id(batch_id)
@@ -82,3 +119,9 @@ def _idempotency_key() -> str | None:
             param="Idempotency-Key",
         )
     return key
+
+
+def _is_retry() -> bool:
+    """Whether the SDK says that it sent this request before, as both official ones do."""
+    count = request.headers.get("X-Stainless-Retry-Count", "")
+    return re.fullmatch(r"[0-9]{1,9}", count) is not None and int(count) > 0

@@ -1,39 +1,43 @@
-"""Accepting a batch: one transaction writes it, its event, its idempotency key, its open slot and its run request."""
+"""Accepting a batch: one transaction writes it, its event, what finds it again, its open slot and its run request."""
 
+from dataclasses import dataclass
 from datetime import timedelta
-from hashlib import sha256
 
-from sqlalchemy import select, text
+from sqlalchemy import select
 
 from gridline import ids
-from gridline.batches import events, moves
+from gridline.batches import events, moves, repeats
 from gridline.batches.reasons import ReasonCode
+from gridline.batches.repeats import Sent
 from gridline.batches.requests import CreateRequest
 from gridline.batches.states import Status
-from gridline.batches.tables import Batch, IdempotencyKey
+from gridline.batches.tables import Batch
 from gridline.customers import accounts
 from gridline.db.work import Work
-from gridline.errors import Conflict, InvalidRequest, NotFound
+from gridline.errors import InvalidRequest, NotFound
 from gridline.files.tables import File
 from gridline.limits import START_BOUND_SECONDS, WINDOW_SECONDS
 
-IDEMPOTENCY_HOURS = 24
+
+@dataclass(frozen=True)
+class Created:
+    """The batch of a create; ``replayed`` when an earlier one made it and this one changed nothing."""
+
+    batch: Batch
+    replayed: bool
 
 
-def create(
-    work: Work, *, account_id: str, actor: str, request: CreateRequest, idempotency_key: str | None = None
-) -> Batch:
-    """Accept a batch, or return the one that the same key made before.
+def create(work: Work, *, account_id: str, actor: str, request: CreateRequest, sent: Sent) -> Created:
+    """Accept a batch, or return the one that this very create made before, whatever the limits say by now.
 
     Raises:
         NotFound: the input file does not exist, is deleted or belongs to another account.
         Conflict: the key was used with another body.
         LimitExceeded: the account has no open slot; nothing was made.
     """
-    if idempotency_key is not None:
-        earlier = _earlier(work, account_id, idempotency_key, request)
-        if earlier is not None:
-            return earlier
+    earlier = repeats.find(work, account_id=account_id, request=request, sent=sent)
+    if earlier is not None:
+        return Created(earlier, replayed=True)
     file = _input_file(work, account_id, request.input_file_id)
     accounts.slot_take(work, account_id)
     batch = Batch(
@@ -49,34 +53,8 @@ def create(
     work.session.flush()
     events.record(work, batch, "created", actor=actor, input_file_id=file.id)
     moves.request_run(work, batch, "start")
-    if idempotency_key is not None:
-        key = IdempotencyKey(
-            account_id=account_id, key=idempotency_key, body_sha256=_digest(request), batch_id=batch.id,
-            created_at=work.now,
-        )  # fmt: skip
-        work.session.merge(key)
-    return batch
-
-
-def _earlier(work: Work, account_id: str, key: str, request: CreateRequest) -> Batch | None:
-    # Two requests with one key wait for each other, so the second finds what the first wrote.
-    lock = {"name": f"idempotency:{account_id}:{key}"}
-    work.session.execute(text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))"), lock)
-    known = work.session.get(IdempotencyKey, (account_id, key))
-    if known is None or known.created_at < work.now - timedelta(hours=IDEMPOTENCY_HOURS):
-        return None
-    if known.body_sha256 != _digest(request):
-        raise Conflict(
-            f"Idempotency-Key {key!r} was already used with another body less than {IDEMPOTENCY_HOURS} hours ago. "
-            "Send a new key for a new batch.",
-            code="idempotency_conflict",
-            param="Idempotency-Key",
-        )
-    return work.session.get_one(Batch, known.batch_id)
-
-
-def _digest(request: CreateRequest) -> str:
-    return sha256(repr(request).encode()).hexdigest()
+    repeats.remember(work, batch, request=request, sent=sent)
+    return Created(batch, replayed=False)
 
 
 def _input_file(work: Work, account_id: str, file_id: str) -> File:

@@ -144,6 +144,7 @@ class IdempotencyKey(Base):
     """The first create under a key: for 24 h the same key and body find the same batch."""
 
     __tablename__ = "idempotency_keys"
+    __table_args__ = (Index("ix_idempotency_keys_created_at", "created_at"),)
 
     account_id: Mapped[str] = mapped_column(ForeignKey("accounts.id"), primary_key=True)
     key: Mapped[str] = mapped_column(primary_key=True)

@@ -8,6 +8,8 @@ import pyarrow.parquet as pq
 
 from gridline import ids
 from gridline.batches import intake, moves
+from gridline.batches.intake import Created
+from gridline.batches.repeats import Sent
 from gridline.batches.requests import CreateRequest
 from gridline.batches.tables import Batch, Partition
 from gridline.catalog import cards
@@ -46,14 +48,14 @@ class Bench:
 
     def create(self, *, window: str = "24h", key: str | None = None, file_id: str | None = None) -> Batch:
         """A batch as a create call makes it."""
-        file_id = file_id or self.file()
+        wanted = CreateRequest(file_id or self.file(), "/v1/chat/completions", window, {"a": "b"}, None)
+        return self.sent(wanted, Sent(key=key)).batch
+
+    def sent(self, request: CreateRequest, sent: Sent) -> Created:
+        """What a create call that arrived this way gets."""
         with unit_of_work() as work:
             return intake.create(
-                work,
-                account_id=self.account_id,
-                actor="token:test",
-                request=CreateRequest(file_id, "/v1/chat/completions", window, {"a": "b"}, None),
-                idempotency_key=key,
+                work, account_id=self.account_id, actor="token:test", request=request, sent=sent
             )
 
     def held(self, *, lines: tuple[int, ...] = (2,), window: str = "24h") -> Batch:

@@ -7,6 +7,7 @@ from sqlalchemy import update
 
 from gridline import ids
 from gridline.batches import intake
+from gridline.batches.repeats import Sent
 from gridline.batches.requests import CreateRequest
 from gridline.batches.tables import Batch
 from gridline.customers import accounts
@@ -39,7 +40,8 @@ def delete(account_id: str, file_id: str) -> File:
 def create(account_id: str, file_id: str) -> Batch:
     with unit_of_work() as work:
         wanted = CreateRequest(file_id, "/v1/chat/completions", "24h", None, None)
-        return intake.create(work, account_id=account_id, actor="token:t", request=wanted)
+        created = intake.create(work, account_id=account_id, actor="token:t", request=wanted, sent=Sent())
+        return created.batch
 
 
 def test_pages_hold_every_file_once_in_both_orders(upload: Upload, account_id: str) -> None:

@@ -27,6 +27,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("account_id", "fingerprint", name=op.f("pk_recent_creates")),
     )
     op.create_index("ix_recent_creates_created_at", "recent_creates", ["created_at"])
+    op.create_index("ix_idempotency_keys_created_at", "idempotency_keys", ["created_at"])
     op.create_table(
         "uploads",
         sa.Column("id", sa.Text(), nullable=False),
