@@ -7,10 +7,12 @@ from gridline.keeper.deadlines import Deadlines
 from gridline.keeper.dispatch import dispatch
 from gridline.keeper.duties import Duty
 from gridline.keeper.figures import measure
+from gridline.keeper.forgetting import forget
 from gridline.keeper.loop import Keeper
 from gridline.keeper.notes import Notes
 from gridline.keeper.progress import ProgressFollower
 from gridline.keeper.reconcile import reconcile
+from gridline.keeper.uploads import sweep
 from gridline.limits import PROGRESS_INTERVAL_SECONDS
 from gridline.settings import Settings, settings
 from gridline.telemetry import logs, metrics
@@ -28,6 +30,8 @@ def duties(airflow: Airflow) -> list[Duty]:
         Duty("reconcile", lambda: reconcile(airflow), 30),
         Duty("notes", lambda: notes.write(airflow), 5),
         Duty("figures", measure, 10),
+        Duty("uploads", sweep, 60),
+        Duty("forget", forget, 60),
     ]
 
 

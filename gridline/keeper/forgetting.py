@@ -1,0 +1,18 @@
+"""Forgets what nobody asks for any more: the traces by which a repeated create found its batch."""
+
+from gridline.batches import repeats
+from gridline.db.work import unit_of_work
+
+PASSES_MAX = 20
+
+
+def forget() -> int:
+    """Delete old traces, some in each transaction; how many. What a pass leaves is the next one's."""
+    gone = 0
+    for _ in range(PASSES_MAX):
+        with unit_of_work() as work:
+            some = repeats.forget(work)
+        gone += some
+        if not some:
+            break
+    return gone
