@@ -6,6 +6,7 @@ from flask import Blueprint
 
 from api import auth
 from api.batches import checked_id
+from api.reference.operations import operation
 from gridline import limits
 from gridline.batches import events, reading
 from gridline.clock import unix
@@ -18,6 +19,7 @@ blueprint = auth.guard(Blueprint("account", __name__))
 
 
 @blueprint.get("/account")
+@operation("Account", "retrieveAccount", "Look at the account", returns="Account")
 def show_account() -> dict[str, Any]:
     """The token's account: limits, what is used of them, credits."""
     account_id = auth.caller().account_id
@@ -44,6 +46,9 @@ def show_account() -> dict[str, Any]:
 
 
 @blueprint.get("/batches/<batch_id>/receipt")
+@operation(
+    "Account", "retrieveReceipt", "Look at a batch's receipt", returns="Receipt", refuses=("not_found",)
+)
 def show_receipt(batch_id: str) -> dict[str, Any]:
     """What a batch was charged: lines, tokens, rates, amount."""
     checked_id(batch_id)
@@ -54,6 +59,7 @@ def show_receipt(batch_id: str) -> dict[str, Any]:
 
 
 @blueprint.get("/batches/<batch_id>/events")
+@operation("Account", "listBatchEvents", "List a batch's events", returns="EventList", refuses=("not_found",))
 def list_events(batch_id: str) -> dict[str, Any]:
     """What happened to a batch, oldest first."""
     checked_id(batch_id)

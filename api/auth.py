@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from flask import Blueprint, g, request
+from flask import Blueprint, Flask, g, request
 
 from gridline.customers import tokens
 from gridline.db.work import unit_of_work
@@ -37,12 +37,22 @@ def caller() -> Caller:
     return who
 
 
+def scope_of(app: Flask, endpoint: str, method: str) -> str | None:
+    """The scope that a route asks a token for; None where it asks for no token."""
+    guarded = _admit in app.before_request_funcs.get(endpoint.rpartition(".")[0], ())
+    return _needed(method) if guarded else None
+
+
+def _needed(method: str) -> str:
+    return tokens.READ if method in _READING else tokens.WRITE
+
+
 def _admit() -> None:
     text = _bearer(request.headers.getlist("Authorization"))
     with unit_of_work() as work:
         token = tokens.authenticate(work, text)
     g.caller = Caller(token.account_id, token.id, tuple(token.scopes))
-    needed = tokens.READ if request.method in _READING else tokens.WRITE
+    needed = _needed(request.method)
     if needed not in g.caller.scopes:
         raise NotPermitted(
             f"You have insufficient permissions for this operation. Missing scopes: {needed}. "

@@ -6,6 +6,7 @@ from typing import Any
 from flask import Blueprint, Response, current_app
 
 from api import auth, bodies, multipart, paging, ranges
+from api.reference.operations import FORM, Content, operation
 from gridline import limits, storage
 from gridline.db.work import unit_of_work
 from gridline.errors import InvalidRequest
@@ -29,6 +30,20 @@ PURPOSES = (
 _ANCHOR = "expires_after[anchor]"
 _SECONDS = "expires_after[seconds]"
 _FIELDS = ("purpose", _ANCHOR, _SECONDS)
+
+_REFUSED = (
+    "invalid_type",
+    "integer_below_min_value",
+    "integer_above_max_value",
+    "invalid_file_format",
+    "empty_file",
+    "invalid_encoding",
+    "line_too_large",
+    "invalid_json_line",
+    "file_too_large",
+    "too_many_requests_in_file",
+    "limit_exceeded",
+)
 
 blueprint = auth.guard(Blueprint("files", __name__))
 
@@ -89,6 +104,9 @@ class UploadForm:
 
 
 @blueprint.post("/files")
+@operation(
+    "Files", "createFile", "Upload a file", body=Content("FileUpload", FORM), returns="File", refuses=_REFUSED
+)
 def create_file() -> dict[str, Any]:
     """Store an upload as it streams in; on any refusal nothing of it is left."""
     who = auth.caller()
@@ -105,6 +123,14 @@ def create_file() -> dict[str, Any]:
 
 
 @blueprint.get("/files")
+@operation(
+    "Files",
+    "listFiles",
+    "List files",
+    parameters=("files_after", "files_limit", "order", "purpose"),
+    returns="FileList",
+    refuses=("not_found",),
+)
 def list_files() -> dict[str, Any]:
     """One page of the account's files, newest first unless ``order=asc``."""
     limit = paging.query_limit(default=limits.FILES_PAGE_DEFAULT, most=limits.FILES_PAGE_MAX)
@@ -123,6 +149,7 @@ def list_files() -> dict[str, Any]:
 
 
 @blueprint.get("/files/<file_id>")
+@operation("Files", "retrieveFile", "Look at a file", returns="File", refuses=("not_found",))
 def show_file(file_id: str) -> dict[str, Any]:
     """One file's object."""
     with unit_of_work() as work:
@@ -130,6 +157,15 @@ def show_file(file_id: str) -> dict[str, Any]:
 
 
 @blueprint.get("/files/<file_id>/content")
+@operation(
+    "Files",
+    "downloadFile",
+    "Download a file",
+    parameters=("range", "if_range"),
+    returns=dict.fromkeys((200, 206), Content("FileContent", "application/jsonl")),
+    refuses=("not_found", "range_not_satisfiable"),
+    sends=("Accept-Ranges", "ETag", "Content-Disposition", "Content-Range", "Cache-Control"),
+)
 def download_file(file_id: str) -> Response:
     """The file's bytes."""
     with unit_of_work() as work:
@@ -138,6 +174,9 @@ def download_file(file_id: str) -> Response:
 
 
 @blueprint.delete("/files/<file_id>")
+@operation(
+    "Files", "deleteFile", "Delete a file", returns="FileDeleted", refuses=("not_found", "file_in_use")
+)
 def delete_file(file_id: str) -> dict[str, Any]:
     """Delete a file that no live batch reads."""
     who = auth.caller()

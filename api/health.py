@@ -5,6 +5,7 @@ from typing import Any
 from flask import Blueprint, Response
 from sqlalchemy import text
 
+from api.reference.operations import Content, operation
 from gridline import storage
 from gridline.db.work import unit_of_work
 from gridline.errors import Unavailable
@@ -15,12 +16,20 @@ blueprint = Blueprint("health", __name__)
 
 
 @blueprint.get("/healthz")
+@operation("Platform", "checkHealth", "Whether the process lives", returns="Health")
 def alive() -> dict[str, Any]:
     """The process answers; a failing dependency is no reason to restart it."""
     return {"status": "ok"}
 
 
 @blueprint.get("/readyz")
+@operation(
+    "Platform",
+    "checkReadiness",
+    "Whether it can serve",
+    returns="Readiness",
+    refuses=("service_unavailable",),
+)
 def ready() -> dict[str, Any]:
     """The database and the store answer.
 
@@ -34,6 +43,7 @@ def ready() -> dict[str, Any]:
 
 
 @blueprint.get("/metrics")
+@operation("Platform", "readMetrics", "Its figures", returns={200: Content("Metrics", "text/plain")})
 def figures() -> Response:
     """This process's metrics in Prometheus' text format."""
     page, content_type = metrics.render()

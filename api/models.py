@@ -6,6 +6,7 @@ from flask import Blueprint, current_app
 from sqlalchemy import func, select
 
 from api import auth
+from api.reference.operations import operation
 from gridline.catalog import cards
 from gridline.catalog.cards import ModelCard
 from gridline.catalog.tables import Qualification
@@ -20,6 +21,7 @@ blueprint = auth.guard(Blueprint("models", __name__))
 
 
 @blueprint.get("/models")
+@operation("Models", "listModels", "List models", returns="ModelList")
 def list_models() -> dict[str, Any]:
     """Every model that passed qualification and is offered."""
     with unit_of_work() as work:
@@ -29,6 +31,7 @@ def list_models() -> dict[str, Any]:
 
 
 @blueprint.get("/models/<path:model>")
+@operation("Models", "retrieveModel", "Look at a model", returns="Model", refuses=("model_not_found",))
 def show_model(model: str) -> dict[str, Any]:
     """One model."""
     with unit_of_work() as work:

@@ -1,0 +1,147 @@
+"""Makes the OpenAPI 3.1 document of an application: its routes, and what each view says of itself."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Flask
+
+from api import auth
+from api.reference import headers, parameters, refusals, schemas
+from api.reference.introduction import INTRODUCTION, TAGS
+from api.reference.operations import JSON, Content, Operation, said_by
+from api.reference.shapes import Schema
+from gridline import __version__
+from gridline.profiles.profile import Profile
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Route:
+    """One method at one address; ``path`` is below a base path of the dialect where ``based``."""
+
+    method: str
+    path: str
+    view: Callable[..., Any]
+    scope: str | None
+    variables: tuple[str, ...]
+    based: bool
+
+
+def routes(app: Flask) -> Iterator[Route]:
+    """Every call that the application takes, once, whatever the number of base paths."""
+    profile: Profile = app.config["PROFILE"]
+    seen: set[tuple[str, str]] = set()
+    for rule in app.url_map.iter_rules():
+        base = next((one for one in profile.base_paths if rule.rule.startswith(f"{one}/")), "")
+        path = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule.removeprefix(base))
+        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
+            if (method, path) not in seen:
+                seen.add((method, path))
+                scope = auth.scope_of(app, rule.endpoint, method)
+                variables = tuple(re.findall(r"{(\w+)}", path))
+                yield Route(method, path, app.view_functions[rule.endpoint], scope, variables, bool(base))
+
+
+def build(app: Flask) -> Json:
+    """The document of this application in its dialect; a test holds that no route is missing."""
+    profile: Profile = app.config["PROFILE"]
+    known = schemas.components(profile)
+    paths: dict[str, Json] = {}
+    order = list(TAGS)
+    described = [(route, said) for route in routes(app) if (said := said_by(route.view)) is not None]
+    for route, said in sorted(described, key=lambda one: (order.index(one[1].tag), one[0].path)):
+        item = paths.setdefault(route.path, {} if route.based else {"servers": [{"url": "/"}]})
+        item[route.method.lower()] = _operation(route, said, known)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Gridline",
+            "summary": "Batch inference with OpenAI's API.",
+            "version": __version__,
+            "description": INTRODUCTION,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": base} for base in profile.base_paths],
+        "tags": [{"name": name, "description": meaning} for name, meaning in TAGS.items()],
+        "paths": paths,
+        "components": {
+            "schemas": known,
+            "parameters": parameters.components(),
+            "headers": headers.components(),
+            "securitySchemes": {"token": _token()},
+        },
+    }
+
+
+def _token() -> Json:
+    return {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A token that the operator gave you. Its scopes: `read` for calls that only look, `routing:write` "
+        "for those that change something. A new token has both.",
+    }
+
+
+def _operation(route: Route, said: Operation, known: dict[str, Schema]) -> Json:
+    needs = "" if route.scope is None else f"\n\nNeeds a token with scope `{route.scope}`."
+    shown: Json = {
+        "operationId": said.id,
+        "tags": [said.tag],
+        "summary": said.summary,
+        "description": said.description + needs,
+        "security": [] if route.scope is None else [{"token": [route.scope]}],
+    }
+    given = [parameters.in_path(one) for one in route.variables]
+    given += [{"$ref": f"#/components/parameters/{one}"} for one in said.parameters]
+    if given:
+        shown["parameters"] = given
+    if said.body is not None:
+        shown["requestBody"] = {"required": True, "content": _content(said.body, known)}
+    shown["responses"] = _responses(route, said, known)
+    return shown
+
+
+def _responses(route: Route, said: Operation, known: dict[str, Schema]) -> Json:
+    counted = headers.ALWAYS if route.scope is None else headers.ALWAYS + headers.COUNTED
+    shown: Json = {}
+    for status, content in said.answers.items():
+        meaning = known[content.schema]["description"]
+        more = tuple(one for one in said.sends if one != "Content-Range" or status == 206)  # noqa: PLR2004 - HTTP's own
+        shown[str(status)] = {
+            "description": meaning,
+            "headers": _headers(counted + more),
+            "content": _content(content, known),
+        }
+    queries = any(parameters.in_query(one) for one in said.parameters)
+    codes = refusals.codes_of(said, token=route.scope is not None, queries=queries)
+    for status, named in codes.items():
+        shown[str(status)] = _refusal(status, named)
+    return shown
+
+
+def _refusal(status: int, codes: list[str]) -> Json:
+    meanings = "\n".join(f"- `{code}`: {refusals.REFUSALS[code][1]}" for code in codes)
+    error = {
+        "message": "…",
+        "type": refusals.error_type(status),
+        "param": None,
+        "code": codes[0],
+    }
+    return {
+        "description": meanings,
+        "headers": _headers(headers.ALWAYS + headers.of_refusal(status)),
+        "content": {JSON: {"schema": {"$ref": "#/components/schemas/Error"}, "example": {"error": error}}},
+        "x-codes": codes,
+    }
+
+
+def _headers(names: tuple[str, ...]) -> Json:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+def _content(content: Content, known: dict[str, Schema]) -> Json:
+    schema = {"$ref": f"#/components/schemas/{content.schema}"}
+    return {content.media_type: {"schema": schema, "example": schemas.example_of(schema, known)}}

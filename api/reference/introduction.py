@@ -1,0 +1,34 @@
+"""The words at the top of the reference, and its chapters in the order of a customer's way."""
+
+TAGS = {
+    "Files": "Inputs that you upload, outputs and error files that batches write.",
+    "Batches": "Create one, follow it, cancel it.",
+    "Models": "What can be named in a line, with limits and prices.",
+    "Account": "What OpenAI lacks: limits and credits, receipts, what happened to a batch.",
+    "Platform": "For monitors and tools. No token.",
+}
+
+INTRODUCTION = """\
+Upload a JSONL file of requests, create a batch, look at it until it has ended, download the results: with OpenAI's SDKs as
+they are, the base URL and the key changed.
+
+```python
+from openai import OpenAI
+
+client = OpenAI(base_url="http://127.0.0.1:8000/openai/v1", api_key="gl_live_…", timeout=60)
+file = client.files.create(file=open("requests.jsonl", "rb"), purpose="batch")
+batch = client.batches.create(
+    input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h"
+)
+```
+
+- **A batch that waits says why**, in `gridline.reason`, and what helps. Do not send it again: it goes on by itself.
+- **Match results by `custom_id`.** Output lines stand in the order of the input; lines without an answer are in the error
+  file.
+- **Every answer has `x-request-id`.** Every refusal is OpenAI's error object; `code` is what to decide by.
+- **Retries are safe with an `Idempotency-Key`** on a create. `x-should-retry: false` means that trying again cannot help.
+- Objects may gain keys with a release. Unknown keys in a request are refused, never ignored.
+
+What comes before a call's own refusals: 404 `unknown_url` for an address that is none, 405 `method_not_allowed`, and 400,
+413 or 431 for what cannot be read as HTTP. Nothing redirects.
+"""

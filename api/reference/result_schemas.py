@@ -1,0 +1,159 @@
+"""The lines of output and error files, for generating types."""
+
+from api.reference.line_schemas import MODEL, custom_id
+from api.reference.shapes import (
+    Schema,
+    choice,
+    constant,
+    empty,
+    identity,
+    listed,
+    moment,
+    nullable,
+    number,
+    see,
+    text,
+    thing,
+    whole,
+)
+from gridline.lines import results
+
+CREATED = 1767614400
+
+
+def schemas() -> dict[str, Schema]:
+    """Components by name."""
+    return {
+        "OutputLine": _line(),
+        "ChatCompletion": _completion(),
+        "ChatLogprobs": _logprobs(),
+        "Logprob": _logprob(),
+        "EmbeddingList": _embeddings(),
+    }
+
+
+def _line() -> Schema:
+    response = thing(
+        "The answer, or the refusal of this one line.",
+        {
+            "status_code": whole("200 in an output file; 400 or 500 in an error file.", 200),
+            "request_id": text(
+                "Name it when you write to the operator.", identity("request", "")["examples"][0]
+            ),
+            "body": {
+                "description": "OpenAI's object.",
+                "anyOf": [see("ChatCompletion"), see("EmbeddingList"), see("Error")],
+            },
+        },
+    )
+    error = thing(
+        "Why the line never ran.",
+        {
+            "code": choice("Why.", sorted(results.NEVER_RUN_CODES)),
+            "message": text("Why, for people.", "This request was not run: the batch was cancelled."),
+        },
+    )
+    return thing(
+        "One result: a line of an output or error file, in the order of the input. A line that was refused or ran has "
+        "a `response`, one that never ran an `error`.",
+        {
+            "id": identity("line", "The result's id."),
+            "custom_id": custom_id(),
+            "response": nullable(response),
+            "error": empty(error),
+        },
+    )
+
+
+def _completion() -> Schema:
+    message = thing(
+        "The message.",
+        {
+            "role": constant("assistant", "Always `assistant`."),
+            "content": text("The text.", "Hello! How can I help?"),
+            "refusal": empty(text("Always null.", "")),
+        },
+    )
+    choices = thing(
+        "One answer.",
+        {
+            "index": whole("Which of the `n`.", 0),
+            "message": message,
+            "logprobs": nullable(see("ChatLogprobs")) | {"examples": [None]},
+            "finish_reason": choice("`length`: cut at `max_tokens`.", ("stop", "length")),
+        },
+    )
+    usage = thing(
+        "Its tokens.",
+        {
+            "prompt_tokens": whole("Of the prompt.", 38),
+            "completion_tokens": whole("Of all answers.", 12),
+            "total_tokens": whole("Both.", 50),
+            "prompt_tokens_details": thing("Of these:", {"cached_tokens": whole("From a cache.", 0)}),
+            "completion_tokens_details": thing("Of these:", {"reasoning_tokens": whole("On reasoning.", 0)}),
+        },
+    )
+    return thing(
+        "A chat model's answer, with OpenAI's keys only.",
+        {
+            "id": text("Its id.", "chatcmpl-" + identity("request", "")["examples"][0].removeprefix("req_")),
+            "object": constant("chat.completion", "Always `chat.completion`."),
+            "created": moment("When it was written.", CREATED),
+            "model": text("The model.", MODEL),
+            "choices": listed(choices, "The answers."),
+            "usage": usage,
+        },
+    )
+
+
+def _logprobs() -> Schema:
+    token = see("Logprob")
+    beside = listed(token, "The likeliest tokens at this place.")
+    content = {
+        "description": "A token of the answer.",
+        "allOf": [token, thing("And beside it:", {"top_logprobs": beside})],
+    }
+    return thing(
+        "How likely each token was.",
+        {"content": listed(content, "Token by token."), "refusal": empty(text("Always null.", ""))},
+    )
+
+
+def _logprob() -> Schema:
+    return thing(
+        "How likely a token was.",
+        {
+            "token": text("The token.", "Hello"),
+            "logprob": number("The logarithm of its probability.", -0.1),
+            "bytes": nullable(listed(whole("A byte.", 72, most=255), "Its bytes.")),
+        },
+    )
+
+
+def _embeddings() -> Schema:
+    one = thing(
+        "One embedding.",
+        {
+            "object": constant("embedding", "Always `embedding`."),
+            "index": whole("Which of the inputs.", 0),
+            "embedding": {
+                "description": "Numbers, or little-endian 32-bit floats in base64, as asked.",
+                "anyOf": [
+                    listed(number("One number.", 0.1), "As numbers."),
+                    text("As base64.", "zczMPQ==", contentEncoding="base64"),
+                ],
+            },
+        },
+    )
+    return thing(
+        "An embedding model's answer.",
+        {
+            "object": constant("list", "Always `list`."),
+            "data": listed(one, "One for each input, in order."),
+            "model": text("The model.", "all-minilm-l6-v2"),
+            "usage": thing(
+                "Its tokens.",
+                {"prompt_tokens": whole("Of the inputs.", 3), "total_tokens": whole("The same.", 3)},
+            ),
+        },
+    )
