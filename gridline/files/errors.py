@@ -16,6 +16,12 @@ class FileTooLarge(TooLarge):
     """Raised when a file has too many bytes or requests; ``limit`` says which."""
 
 
+class UploadNotPending(InvalidRequest):
+    """Raised when an upload has ended, or expired, and the call needs one that is pending."""
+
+    default_code = "upload_not_pending"
+
+
 class FileInUse(Conflict):
     """Raised when a file is to be deleted that a live batch reads."""
 

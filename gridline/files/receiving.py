@@ -103,14 +103,19 @@ def keep(store: Store, incoming: Incoming, *, expires_after_seconds: int | None)
     """
     try:
         with unit_of_work() as work:
-            return _add_row(work, incoming, expires_after_seconds)
+            return add_row(work, incoming, expires_after_seconds=expires_after_seconds)
     except Refused:
         # Only then is it sure that no row names the object: a lost commit's answer may still have been a yes.
         store.delete(incoming.object_key)
         raise
 
 
-def _add_row(work: Work, incoming: Incoming, expires_after_seconds: int | None) -> File:
+def add_row(work: Work, incoming: Incoming, *, expires_after_seconds: int | None) -> File:
+    """Write the row of a received input and take its room, in the caller's unit of work.
+
+    Raises:
+        LimitExceeded: the account has no room for it; the caller deletes the object.
+    """
     _take_room(work, incoming.account_id, incoming.bytes)
     file = File(
         id=incoming.file_id,

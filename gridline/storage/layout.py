@@ -16,9 +16,14 @@ def file_key(account_id: str, file_id: str) -> str:
     return f"files/{account_id}/{file_id}"
 
 
+def upload_prefix(account_id: str, upload_id: str) -> str:
+    """Every part of an upload; deleted when it has ended."""
+    return f"uploads/{account_id}/{upload_id}/"
+
+
 def upload_part_key(account_id: str, upload_id: str, part_id: str) -> str:
     """One part of an upload."""
-    return f"uploads/{account_id}/{upload_id}/{part_id}"
+    return f"{upload_prefix(account_id, upload_id)}{part_id}"
 
 
 def batch_prefix(batch_id: str) -> str:

@@ -136,7 +136,8 @@ RULES: dict[str, tuple[Rule, tuple[str, ...], tuple[str, ...], str]] = {
     "batch status": (
         status_writes,
         ("gridline/", "api/"),
-        ("gridline/batches/moves.py",),
+        # An upload has a status of its own, which one file changes too.
+        ("gridline/batches/moves.py", "gridline/files/uploads.py"),
         "batch.status = 'failed'",
     ),
     "ledger entries": (

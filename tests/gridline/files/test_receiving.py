@@ -96,10 +96,10 @@ def test_a_lost_answer_of_the_commit_never_loses_the_object(
 ) -> None:
     """When the database vanishes at the commit the row may stand, so the object stays."""
 
-    def lost(*_arguments: object) -> File:
+    def lost(*_arguments: object, **_named: object) -> File:
         raise Unavailable("The database is away.")
 
-    monkeypatch.setattr(receiving, "_add_row", lost)
+    monkeypatch.setattr(receiving, "add_row", lost)
     with receiving.receive(store, account_id, load("gridline")) as incoming:
         incoming.name("r.jsonl")
         incoming.write(LINE)
