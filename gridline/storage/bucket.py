@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
@@ -67,11 +68,19 @@ class Bucket:
 
     def list(self, prefix: str) -> list[str]:
         """Keys, in any order."""
+        return list(self.modified(prefix))
+
+    def modified(self, prefix: str) -> dict[str, datetime]:
+        """Keys, in any order, each with the instant it was last written."""
         # S3 through obstore lists whole segments only, so a partial last name is filtered here.
         folder = prefix.rpartition("/")[0]
         with _translated():
-            keys = [meta["path"] for page in obstore.list(self._store, folder or None) for meta in page]
-        return [key for key in keys if key.startswith(prefix)]
+            found = {
+                meta["path"]: meta["last_modified"]
+                for page in obstore.list(self._store, folder or None)
+                for meta in page
+            }
+        return {key: moment for key, moment in found.items() if key.startswith(prefix)}
 
     def delete(self, key: str) -> None:
         """Remove; missing is fine."""

@@ -8,6 +8,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
@@ -91,6 +92,15 @@ class Folder:
                 base = Path(folder).relative_to(self.root)
                 keys += [(base / name).as_posix() for name in files]
         return [key for key in keys if key.startswith(prefix)]
+
+    def modified(self, prefix: str) -> dict[str, datetime]:
+        """Keys, in any order, each with the instant it was last written."""
+        found = {}
+        for key in self.list(prefix):
+            # Deleted since it was listed: as good as never seen.
+            with suppress(FileNotFoundError, NotADirectoryError), _translated():
+                found[key] = datetime.fromtimestamp((self.root / key).stat().st_mtime, UTC)
+        return found
 
     def delete(self, key: str) -> None:
         """Remove; missing is fine."""

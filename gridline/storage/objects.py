@@ -7,6 +7,7 @@ the end, what a killed writer leaves). None of that passes this file.
 import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
@@ -53,6 +54,9 @@ class Backend(Protocol):
 
     def list(self, prefix: str) -> list[str]:
         """Keys, in any order."""
+
+    def modified(self, prefix: str) -> dict[str, datetime]:
+        """Keys, in any order, each with the instant it was last written."""
 
     def delete(self, key: str) -> None:
         """Remove; missing is fine."""
@@ -124,6 +128,10 @@ class Store:
     def list(self, prefix: str) -> list[str]:
         """Every key that begins with the prefix, sorted."""
         return sorted(self._backend.list(_checked_prefix(prefix)))
+
+    def modified(self, prefix: str) -> dict[str, datetime]:
+        """Every key that begins with the prefix, sorted, with the instant it was last written (by the store's clock)."""
+        return dict(sorted(self._backend.modified(_checked_prefix(prefix)).items()))
 
     def delete(self, key: str) -> None:
         """Remove the object; a missing one is fine."""

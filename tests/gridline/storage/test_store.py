@@ -3,10 +3,12 @@
 import os
 import threading
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from gridline.clock import SystemClock
 from gridline.errors import SettingInvalid
 from gridline.storage import KeyRefused, ObjectMissing, Store, StoreUnavailable
 from gridline.storage.folder import INCOMING
@@ -140,6 +142,17 @@ def test_list_and_delete_prefix(store: Store) -> None:
     assert store.delete_prefix("p/") == 4
     assert store.list("") == ["p2", "q/1"]
     assert store.delete_prefix("p/") == 0
+
+
+def test_listings_say_when(store: Store) -> None:
+    """A listing with instants holds the keys of the plain one, sorted, each aware and in the order of writing."""
+    before = SystemClock().now() - timedelta(seconds=2)
+    for key in ("p/2", "p/1", "q/1"):
+        store.put_once(key, b".")
+    found = store.modified("p/")
+    assert list(found) == store.list("p/") == ["p/1", "p/2"]
+    assert before <= found["p/2"] <= found["p/1"] <= SystemClock().now() + timedelta(seconds=2)
+    assert store.modified("none/") == {}
 
 
 @pytest.mark.parametrize("key", ["", "/etc/passwd", "a/../b", "a//b", "./a", ".incoming/x", "a\0", "a/", "ä"])
