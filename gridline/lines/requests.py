@@ -51,7 +51,8 @@ def read_request(line: PhysicalLine, endpoint: str) -> Request:
         )
     if values["url"] != endpoint:
         raise LineRefused(
-            "The URL provided for this request does not match the batch endpoint.",
+            "The URL provided for this request does not match the batch endpoint. "
+            f"It is {shown(values['url'])}, and it must be '{endpoint}'.",
             code="invalid_url",
             param="url",
         )

@@ -150,10 +150,13 @@ def test_other_methods(method: object) -> None:
 
 @pytest.mark.parametrize("url", ["/v1/embeddings", "v1/chat/completions", 5])
 def test_other_url(url: object) -> None:
-    """The url must be the batch's endpoint."""
+    """The url must be the batch's endpoint; OpenAI's sentence is followed by what was got and what is wanted."""
     found = refusal(line(url=url))
     assert (found.code, found.param) == ("invalid_url", "url")
-    assert found.message == "The URL provided for this request does not match the batch endpoint."
+    assert found.message == (
+        "The URL provided for this request does not match the batch endpoint. "
+        f"It is {url!r}, and it must be '{URL}'."
+    )
 
 
 def test_unknown_key() -> None:
