@@ -1,8 +1,9 @@
 """Reading batches: one, a page, and the object that the API shows. Every read is of one account."""
 
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
-from sqlalchemy import Row, Select, select, tuple_
+from sqlalchemy import Select, bindparam, select, tuple_
 
 from gridline.batches.reasons import REASONS, ReasonCode
 from gridline.batches.tables import Batch
@@ -18,6 +19,53 @@ TIMESTAMPS = (
 )  # fmt: skip
 
 
+class _Shown(NamedTuple):
+    """What the object shows of a batch: columns of ``batches`` by name, then its hold and what was charged."""
+
+    id: str
+    endpoint: str
+    model: str | None
+    errors: list[Any] | None
+    errors_total: int
+    input_file_id: str
+    completion_window: str
+    status: str
+    output_file_id: str | None
+    error_file_id: str | None
+    total: int
+    completed: int
+    failed: int
+    cancelled: int
+    input_tokens: int
+    output_tokens: int
+    batch_metadata: dict[str, Any] | None
+    created_at: datetime
+    in_progress_at: datetime | None
+    expires_at: datetime
+    finalizing_at: datetime | None
+    completed_at: datetime | None
+    failed_at: datetime | None
+    expired_at: datetime | None
+    cancelling_at: datetime | None
+    cancelled_at: datetime | None
+    reason_code: str | None
+    reason_since: datetime | None
+    error_code: str | None
+    hold_nanos: int | None
+    charged_nanos: int | None
+
+
+_SHOWN: Select[*tuple[Any, ...]] = (
+    select(
+        *(getattr(Batch, name) for name in _Shown._fields[:-2]), Hold.amount_nanos, Resolution.charged_nanos
+    )
+    .select_from(Batch)
+    .outerjoin(Hold, Hold.batch_id == Batch.id)
+    .outerjoin(Resolution, Resolution.batch_id == Batch.id)
+)
+_SHOWN_BY_ID = _SHOWN.where(Batch.id == bindparam("batch_id"), Batch.account_id == bindparam("account_id"))
+
+
 def get(work: Work, *, account_id: str, batch_id: str) -> Batch:
     """An account's batch.
 
@@ -28,7 +76,7 @@ def get(work: Work, *, account_id: str, batch_id: str) -> Batch:
         select(Batch).where(Batch.id == batch_id, Batch.account_id == account_id)
     ).one_or_none()
     if batch is None:
-        raise NotFound(f"No batch found with id '{batch_id}'.", param="batch_id")
+        raise _missing(batch_id)
     return batch
 
 
@@ -38,31 +86,38 @@ def page(work: Work, *, account_id: str, after: str | None, limit: int) -> tuple
     Raises:
         NotFound: the cursor is no batch of this account.
     """
-    rows = _with_money().where(Batch.account_id == account_id)
+    rows = _SHOWN.where(Batch.account_id == account_id)
     if after is not None:
         cursor = get(work, account_id=account_id, batch_id=after)
         rows = rows.where(tuple_(Batch.created_at, Batch.sequence) < (cursor.created_at, cursor.sequence))
     rows = rows.order_by(Batch.created_at.desc(), Batch.sequence.desc()).limit(limit + 1)
     found = work.session.execute(rows).all()
-    return [_object(row) for row in found[:limit]], len(found) > limit
+    return [_object(_Shown._make(row)) for row in found[:limit]], len(found) > limit
+
+
+def show(work: Work, *, account_id: str, batch_id: str) -> dict[str, Any]:
+    """An account's batch as the API shows it, in one statement: what a poll costs.
+
+    Raises:
+        NotFound: missing and foreign alike.
+    """
+    row = work.first(_SHOWN_BY_ID, account_id=account_id, batch_id=batch_id)
+    if row is None:
+        raise _missing(batch_id)
+    return _object(_Shown._make(row))
 
 
 def batch_object(work: Work, batch: Batch) -> dict[str, Any]:
     """The batch as the API shows it: every key of OpenAI's object, null when unset, and ``gridline``."""
     work.session.flush()
-    return _object(work.session.execute(_with_money().where(Batch.id == batch.id)).one())
+    return show(work, account_id=batch.account_id, batch_id=batch.id)
 
 
-def _with_money() -> Select[Batch, int, int]:
-    return (
-        select(Batch, Hold.amount_nanos, Resolution.charged_nanos)
-        .outerjoin(Hold, Hold.batch_id == Batch.id)
-        .outerjoin(Resolution, Resolution.batch_id == Batch.id)
-    )
+def _missing(batch_id: str) -> NotFound:
+    return NotFound(f"No batch found with id '{batch_id}'.", param="batch_id")
 
 
-def _object(row: "Row[Batch, int, int]") -> dict[str, Any]:
-    batch, hold_nanos, charged_nanos = row
+def _object(batch: _Shown) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "id": batch.id,
         "object": "batch",
@@ -90,24 +145,24 @@ def _object(row: "Row[Batch, int, int]") -> dict[str, Any]:
         "metadata": batch.batch_metadata,
     }
     shown |= {name: unix(getattr(batch, name)) for name in TIMESTAMPS}
-    shown["gridline"] = _explained(batch, hold_nanos, charged_nanos)
+    shown["gridline"] = _explained(batch)
     return shown
 
 
-def _errors(batch: Batch) -> dict[str, Any] | None:
+def _errors(batch: _Shown) -> dict[str, Any] | None:
     if batch.errors is None:
         return None
     return {"object": "list", "data": batch.errors, "total": batch.errors_total}
 
 
-def _explained(batch: Batch, hold_nanos: int | None, charged_nanos: int | None) -> dict[str, Any]:
+def _explained(batch: _Shown) -> dict[str, Any]:
     reason = REASONS[ReasonCode(batch.reason_code)] if batch.reason_code else None
     return {
         "reason": reason.sentence if reason else None,
         "reason_code": batch.reason_code,
         "since": unix(batch.reason_since),
         "next_step": reason.next_step if reason else None,
-        "hold": None if hold_nanos is None else credits_text(hold_nanos),
-        "cost": None if charged_nanos is None else credits_text(charged_nanos),
+        "hold": None if batch.hold_nanos is None else credits_text(batch.hold_nanos),
+        "cost": None if batch.charged_nanos is None else credits_text(batch.charged_nanos),
         "error_code": batch.error_code,
     }

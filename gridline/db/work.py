@@ -1,12 +1,18 @@
-"""One unit of work = one transaction, committed at the edge. Domain functions take ``work`` and never commit."""
+"""One unit of work = one transaction, committed at the edge. Domain functions take ``work`` and never commit.
 
-from collections.abc import Iterator
+A call that only reads takes ``reading()`` instead: the same ``Work``, each statement on its own, one round trip each.
+"""
+
+import select as waiting
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
+from typing import Any
 
-from sqlalchemy import Engine, create_engine, text
-from sqlalchemy.exc import InterfaceError, OperationalError
+import psycopg
+from sqlalchemy import URL, Dialect, Engine, Select, create_engine, event, text
+from sqlalchemy.exc import DisconnectionError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
@@ -16,6 +22,8 @@ from gridline.settings import settings
 
 CHANNEL = "gridline"
 """The one LISTEN/NOTIFY channel; payloads are the words of ``Work.notify``."""
+
+_AWAY = (OperationalError, InterfaceError, PoolTimeout, psycopg.OperationalError, psycopg.InterfaceError)
 
 
 class DatabaseClock:
@@ -46,22 +54,56 @@ class Work:
         """Wake whoever listens, when this transaction commits. Topics: runs, capacity, batches, credits."""
         self.session.execute(text("SELECT pg_notify(:channel, :topic)"), {"channel": CHANNEL, "topic": topic})
 
+    def first(self, statement: Select[*tuple[Any, ...]], **values: object) -> Sequence[Any] | None:
+        """The first row of a statement over columns, which must be a constant of its module."""
+        return self.session.execute(statement, values).first()
 
-@cache
-def app_engine() -> Engine:
-    """The process's engine, as the app role. Made on first use, never before a fork."""
-    return create_engine(
-        settings().app_database_url,
+
+class _Reading(Work):
+    """Statements without a transaction; ``first`` costs little more than its round trip."""
+
+    def __init__(self, session: Session, clock: Clock, engine: Engine) -> None:
+        super().__init__(session, clock)
+        self._engine = engine
+
+    def first(self, statement: Select[*tuple[Any, ...]], **values: object) -> Sequence[Any] | None:
+        """As ``Work.first``, prepared once a connection and past all that a session does per statement."""
+        sql, fixed = _compiled(statement, self._engine.dialect)
+        pooled = self._engine.raw_connection()
+        driver = pooled.driver_connection
+        if not isinstance(driver, psycopg.Connection):
+            raise TypeError(f"the domain database is reached with psycopg, not {type(driver)}")
+        try:
+            row: Sequence[Any] | None = driver.execute(sql, fixed | values, prepare=True).fetchone()
+            return row
+        finally:
+            if driver.closed:
+                pooled.invalidate()
+            pooled.close()
+
+
+def make_engine(url: str | URL, *, options: str = "", **more: Any) -> Engine:
+    """An engine whose pool finds a lost connection before it is used, without asking the server."""
+    engine = create_engine(
+        url,
         pool_size=8,
         max_overflow=8,
-        pool_pre_ping=True,
         pool_timeout=5,
         connect_args={
             "connect_timeout": 5,
             "application_name": "gridline",
-            "options": "-c statement_timeout=30000 -c lock_timeout=5000 -c timezone=UTC",
+            "options": f"-c statement_timeout=30000 -c lock_timeout=5000 -c timezone=UTC {options}",
         },
+        **more,
     )
+    event.listen(engine, "checkout", _refuse_the_dead)
+    return engine
+
+
+@cache
+def app_engine() -> Engine:
+    """The process's engine, as the app role. Made on first use, never before a fork."""
+    return make_engine(settings().app_database_url)
 
 
 @contextmanager
@@ -75,5 +117,51 @@ def unit_of_work(*, engine: Engine | None = None, clock: Clock | None = None) ->
     try:
         with Session(engine or app_engine(), expire_on_commit=False) as session, session.begin():
             yield Work(session, clock or DatabaseClock(session))
-    except (OperationalError, InterfaceError, PoolTimeout) as error:
+    except _AWAY as error:
         raise Unavailable("The database is away or busy. Try again in a moment.") from error
+
+
+@contextmanager
+def reading() -> Iterator[Work]:
+    """What is committed now, statement by statement, without BEGIN and COMMIT; the database refuses every write.
+
+    Raises:
+        Unavailable: the database cannot be reached.
+    """
+    try:
+        engine = _reader(app_engine())
+        with Session(engine, expire_on_commit=False) as session:
+            yield _Reading(session, DatabaseClock(session), engine)
+    except _AWAY as error:
+        raise Unavailable("The database is away or busy. Try again in a moment.") from error
+
+
+@lru_cache(maxsize=8)
+def _reader(engine: Engine) -> Engine:
+    """The engine's twin for reading, with connections of its own: switching them back and forth would cost more."""
+    return make_engine(
+        engine.url,
+        options="-c default_transaction_read_only=on",
+        isolation_level="AUTOCOMMIT",
+        # Nothing is open when a connection comes back, so there is nothing to roll back.
+        pool_reset_on_return=None,
+    )
+
+
+@lru_cache(maxsize=64)
+def _compiled(statement: Select[*tuple[Any, ...]], dialect: Dialect) -> tuple[bytes, dict[str, Any]]:
+    """The statement in the driver's words, and the values that it brings itself."""
+    compiled = statement.compile(dialect=dialect)
+    return str(compiled).encode(), compiled.params
+
+
+def _refuse_the_dead(connection: Any, _record: object, _proxy: object) -> None:
+    """An idle connection with something to read was told goodbye: the pool makes a new one instead.
+
+    Raises:
+        DisconnectionError: it is dead.
+    """
+    poll = waiting.poll()
+    poll.register(connection.pgconn.socket, waiting.POLLIN)
+    if connection.closed or poll.poll(0):
+        raise DisconnectionError
