@@ -96,6 +96,10 @@ bench: bench-overhead ## Every benchmark
 bench-overhead: environments ## Seconds from create to completed beside an empty DAG of the same tasks
 	@$(GRIDLINE) bench.overhead
 
+.PHONY: openapi
+openapi: checks-dev ## Write docs/openapi.json anew from the code
+	@$(RUN) api.reference docs/openapi.json
+
 .PHONY: migrate
 migrate: environments ## Bring the domain database to the newest schema
 	@$(GRIDLINE) gridline.cli.main migrate

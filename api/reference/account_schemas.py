@@ -45,13 +45,9 @@ def schemas(profile: Profile) -> dict[str, Schema]:
         "Metrics": text("Prometheus' text format.", "gridline_http_requests_total 1.0\n"),
         "Document": {
             "type": "object",
-            "description": "This document.",
+            "description": "An OpenAPI 3.1 document, as its specification has it.",
             "required": ["openapi", "info", "paths"],
-            "properties": {
-                "openapi": text("The version of OpenAPI.", "3.1.0"),
-                "info": {"type": "object", "description": "What it is."},
-                "paths": {"type": "object", "description": "The calls."},
-            },
+            "examples": [{"openapi": "3.1.0", "info": {"title": "Gridline", "version": "…"}, "paths": {}}],
         },
     }
 

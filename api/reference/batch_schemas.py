@@ -185,7 +185,7 @@ def _explanation() -> Schema:
             "since": empty(moment("Since when it waits.", CREATED)),
             "next_step": empty(text("What helps, and what does not.", _WAIT.next_step)),
             "hold": nullable(amount("The most that it can cost: what is set aside for it.", "0.001234000")),
-            "cost": nullable(amount("What it was charged.", "0.000520000")),
+            "cost": nullable(amount("What it was charged.", "0.000001240")),
             "error_code": empty(text("Why it failed as a whole.", "insufficient_quota")),
         },
     )

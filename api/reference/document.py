@@ -1,5 +1,6 @@
 """Makes the OpenAPI 3.1 document of an application: its routes, and what each view says of itself."""
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -55,6 +56,10 @@ def build(app: Flask) -> Json:
     for route, said in sorted(described, key=lambda one: (order.index(one[1].tag), one[0].path)):
         item = paths.setdefault(route.path, {} if route.based else {"servers": [{"url": "/"}]})
         item[route.method.lower()] = _operation(route, said, known)
+    return _framed(profile, paths, known)
+
+
+def _framed(profile: Profile, paths: dict[str, Json], known: dict[str, Schema]) -> Json:
     return {
         "openapi": "3.1.0",
         "info": {
@@ -71,9 +76,15 @@ def build(app: Flask) -> Json:
             "schemas": known,
             "parameters": parameters.components(),
             "headers": headers.components(),
+            "responses": _lone_refusals(paths),
             "securitySchemes": {"token": _token()},
         },
     }
+
+
+def text_of(document: Json) -> str:
+    """The document as it is served and checked in."""
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
 def _token() -> Json:
@@ -118,14 +129,28 @@ def _responses(route: Route, said: Operation, known: dict[str, Schema]) -> Json:
     queries = any(parameters.in_query(one) for one in said.parameters)
     codes = refusals.codes_of(said, token=route.scope is not None, queries=queries)
     for status, named in codes.items():
-        shown[str(status)] = _refusal(status, named)
+        alone = len(named) == 1
+        shown[str(status)] = (
+            {"$ref": f"#/components/responses/{named[0]}"} if alone else _refusal(status, named)
+        )
     return shown
+
+
+def _lone_refusals(paths: dict[str, Json]) -> Json:
+    """The refusals with one code only, each said once for all calls."""
+    said = json.dumps(paths)
+    return {
+        code: _refusal(status, [code])
+        for code, (status, _) in refusals.REFUSALS.items()
+        if f'"#/components/responses/{code}"' in said
+    }
 
 
 def _refusal(status: int, codes: list[str]) -> Json:
     meanings = "\n".join(f"- `{code}`: {refusals.REFUSALS[code][1]}" for code in codes)
+    message = refusals.REFUSALS[codes[0]][1]
     error = {
-        "message": "…",
+        "message": f"{message[0].upper()}{message[1:]}. …",
         "type": refusals.error_type(status),
         "param": None,
         "code": codes[0],

@@ -19,6 +19,8 @@ from gridline import limits
 from gridline.profiles.profile import Profile
 
 CREATED, EXPIRES = 1767614400, 1770206400
+PRINTABLE = r"[^\u0000-\u001f\u007f]"
+"""What no control character is, in a pattern."""
 PURPOSES = ("batch", "batch_output")
 _LINE = '{"custom_id": "a-1", "method": "POST", "url": "/v1/embeddings", "body": {"model": "…", "input": "Hello"}}\n'
 
@@ -55,6 +57,7 @@ def filename() -> Schema:
         "The file's name; it ends in `.jsonl`, and is echoed, never used as a path.",
         "requests.jsonl",
         maxLength=limits.FILENAME_CHARS_MAX,
+        pattern=rf"^{PRINTABLE}*\.[jJ][sS][oO][nN][lL]$",
     )
 
 

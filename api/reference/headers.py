@@ -11,7 +11,7 @@ ALWAYS = ("x-request-id", "openai-processing-ms", "X-Content-Type-Options")
 """On every answer."""
 COUNTED = ("x-ratelimit-limit-requests", "x-ratelimit-remaining-requests", "x-ratelimit-reset-requests")
 """On every answer to a token that is known."""
-SOMETIMES = {"Retry-After", "x-should-retry", "Idempotency-Replayed", "Content-Range"}
+SOMETIMES = {*COUNTED, "Retry-After", "x-should-retry", "Idempotency-Replayed", "Content-Range"}
 """Where they help; all others are always there where they are listed."""
 
 _SCHEMAS: dict[str, Schema] = {
@@ -27,6 +27,10 @@ _SCHEMAS: dict[str, Schema] = {
     "x-should-retry": choice("`false`: trying again as it is cannot help. SDKs heed it.", ("false",)),
     "WWW-Authenticate": choice("How to say who you are.", ("Bearer",)),
     "Idempotency-Replayed": choice("The batch is the one that an earlier call made.", ("true",)),
+    "Gridline-Next-Cursor": text("Where this page ends: send it as `after` to go on.", "AXK0wq8nZwAAAAM"),
+    "Gridline-Incomplete": choice(
+        "`false` once the batch has ended and nothing is left after this page.", ("true", "false")
+    ),
     "Accept-Ranges": choice("Ranges are answered.", ("bytes",)),
     "ETag": text("The file's SHA-256, in quotes.", '"9f86d0…"'),
     "Content-Disposition": text("The file's name, for saving.", 'attachment; filename="requests.jsonl"'),

@@ -2,6 +2,7 @@
 
 TAGS = {
     "Files": "Inputs that you upload, outputs and error files that batches write.",
+    "Uploads": "A file in parts, for SDKs' chunked uploads.",
     "Batches": "Create one, follow it, cancel it.",
     "Models": "What can be named in a line, with limits and prices.",
     "Account": "What OpenAI lacks: limits and credits, receipts, what happened to a batch.",

@@ -1,14 +1,12 @@
 """Serves the document (``/openapi.json``) and the page that shows it (``/docs``). No token: no customer's data is here."""
 
-import json
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from flask import Blueprint, Response, current_app, request
 from werkzeug.exceptions import NotFound
 
-from api.reference.document import build
+from api.reference.document import build, text_of
 from api.reference.operations import not_described, operation
 
 HERE = Path(__file__).with_name("page")
@@ -32,11 +30,6 @@ POLICY = (
 _MADE = "gridline-reference"
 
 blueprint = Blueprint("reference", __name__)
-
-
-def text_of(document: dict[str, Any]) -> str:
-    """The document as it is served and checked in."""
-    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
 @blueprint.get("/openapi.json")

@@ -28,6 +28,22 @@ def _limit(default: int, most: int) -> Schema:
 _SCHEMAS: dict[str, tuple[str, str, Schema]] = {
     "batches_after": ("query", "after", _after("batch")),
     "batches_limit": ("query", "limit", _limit(limits.BATCHES_PAGE_DEFAULT, limits.BATCHES_PAGE_MAX)),
+    "results_after": (
+        "query",
+        "after",
+        text("Go on where an earlier page ended: its header `Gridline-Next-Cursor`.", "AXK0wq8nZwAAAAM"),
+    ),
+    "results_limit": (
+        "query",
+        "limit",
+        whole(
+            "About how many lines the page may have: what was written together stays together.",
+            limits.RESULTS_PAGE_LINES_DEFAULT,
+            least=1,
+            most=limits.RESULTS_PAGE_LINES_MAX,
+        )
+        | {"default": limits.RESULTS_PAGE_LINES_DEFAULT},
+    ),
     "files_after": ("query", "after", _after("file")),
     "files_limit": ("query", "limit", _limit(limits.FILES_PAGE_DEFAULT, limits.FILES_PAGE_MAX)),
     "order": (

@@ -19,12 +19,21 @@ from api.reference.shapes import (
 from gridline.lines import results
 
 CREATED = 1767614400
+_RESULT = '{"id": "batch_req_…", "custom_id": "a-1", "response": {"status_code": 200, …}, "error": null}\n'
 
 
 def schemas() -> dict[str, Schema]:
     """Components by name."""
     return {
         "OutputLine": _line(),
+        "ResultLines": {
+            "type": "string",
+            "description": "Lines that have a result, delivered and failed alike, in the order in which they were done: "
+            "JSONL, one `OutputLine` on each line; nothing where nothing was done since the cursor.",
+            "contentMediaType": "application/jsonl",
+            "examples": [_RESULT],
+            "x-lines": see("OutputLine"),
+        },
         "ChatCompletion": _completion(),
         "ChatLogprobs": _logprobs(),
         "Logprob": _logprob(),
@@ -107,12 +116,8 @@ def _completion() -> Schema:
 
 
 def _logprobs() -> Schema:
-    token = see("Logprob")
-    beside = listed(token, "The likeliest tokens at this place.")
-    content = {
-        "description": "A token of the answer.",
-        "allOf": [token, thing("And beside it:", {"top_logprobs": beside})],
-    }
+    beside = listed(see("Logprob"), "The likeliest tokens at this place.")
+    content = thing("A token of the answer.", {**_logprob()["properties"], "top_logprobs": beside})
     return thing(
         "How likely each token was.",
         {"content": listed(content, "Token by token."), "refusal": empty(text("Always null.", ""))},

@@ -3,7 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from api.reference import account_schemas, batch_schemas, file_schemas, line_schemas, result_schemas
+from api.reference import (
+    account_schemas,
+    batch_schemas,
+    file_schemas,
+    line_schemas,
+    result_schemas,
+    upload_schemas,
+)
 from api.reference.shapes import Schema
 from gridline.profiles.profile import Profile
 
@@ -12,6 +19,7 @@ def components(profile: Profile) -> dict[str, Schema]:
     """Every schema by its name, as the dialect has it."""
     return {
         **file_schemas.schemas(profile),
+        **upload_schemas.schemas(profile),
         **batch_schemas.schemas(profile),
         **account_schemas.schemas(profile),
         **line_schemas.schemas(),

@@ -3,7 +3,7 @@
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from threading import Thread
 
@@ -25,7 +25,9 @@ from gridline.ledger import posting
 from gridline.operate import postgres
 from gridline.settings import read_settings
 from gridline.storage.objects import Store
+from tests.api import described
 
+HELD_TO_THE_DOCUMENT: dict[str, list[Callable[..., None]]] = {"response": [described.check]}
 MODEL = "smollm2-135m-instruct"
 CREDIT = 10**9
 
@@ -115,8 +117,10 @@ def customer(address: str, name: str, scopes: tuple[str, ...] = tokens.SCOPES) -
     headers = {"Authorization": f"Bearer {token}"}
     # Loopback speaks plain HTTP: reading the certificates would cost each test more than all it does.
     with (
-        httpx.Client(base_url=address, headers=headers, timeout=20, verify=False) as http,
-        httpx2.Client(timeout=20, verify=False) as plain,
+        httpx.Client(
+            base_url=address, headers=headers, timeout=20, verify=False, event_hooks=HELD_TO_THE_DOCUMENT
+        ) as http,
+        httpx2.Client(timeout=20, verify=False, event_hooks=HELD_TO_THE_DOCUMENT) as plain,
         openai.OpenAI(
             base_url=f"{address}/openai/v1", api_key=token, max_retries=0, timeout=20, http_client=plain
         ) as sdk,
