@@ -12,6 +12,7 @@ from gridline.files import receiving
 from gridline.files.tables import File
 from gridline.profiles.profile import load
 from gridline.storage.objects import Store
+from tests.gridline.files.in_parts import Sender
 
 LINE = b'{"custom_id":"a"}\n'
 
@@ -37,3 +38,9 @@ def upload(account_id: str, store: Store) -> Upload:
         return receiving.keep(store, incoming, expires_after_seconds=seconds)
 
     return one
+
+
+@pytest.fixture
+def sender(account_id: str, store: Store) -> Sender:
+    """Sends the account's files in parts."""
+    return Sender(account_id, store)
