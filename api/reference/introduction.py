@@ -1,5 +1,7 @@
 """The words at the top of the reference, and its chapters in the order of a customer's way."""
 
+from gridline.profiles.profile import Profile
+
 TAGS = {
     "Files": "Inputs that you upload, outputs and error files that batches write.",
     "Uploads": "A file in parts, for SDKs' chunked uploads.",
@@ -9,14 +11,20 @@ TAGS = {
     "Platform": "For monitors and tools. No token.",
 }
 
-INTRODUCTION = """\
+
+def introduction(profile: Profile) -> str:
+    """The words at the top, in Markdown, with the address that the dialect has."""
+    return _WORDS.replace("BASE_PATH", profile.base_paths[0])
+
+
+_WORDS = """\
 Upload a JSONL file of requests, create a batch, look at it until it has ended, download the results: with OpenAI's SDKs as
 they are, the base URL and the key changed.
 
 ```python
 from openai import OpenAI
 
-client = OpenAI(base_url="http://127.0.0.1:8000/openai/v1", api_key="gl_live_…", timeout=60)
+client = OpenAI(base_url="http://127.0.0.1:8000BASE_PATH", api_key="gl_live_…", timeout=60)
 file = client.files.create(file=open("requests.jsonl", "rb"), purpose="batch")
 batch = client.batches.create(
     input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h"
