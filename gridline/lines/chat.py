@@ -7,6 +7,7 @@ from gridline.limits import CHOICES_PER_LINE_MAX, STOP_SEQUENCES_MAX, TOP_LOGPRO
 from gridline.lines.card import Card
 from gridline.lines.errors import LineRefused
 from gridline.lines.fields import Fields, kind_of, shown
+from gridline.lines.schema_judge import SchemaJudge
 from gridline.lines.schemas import read_response_format
 
 ALLOWED = frozenset(
@@ -54,11 +55,12 @@ class ChatRequest:
         return sum(len(message["content"]) for message in self.messages)
 
 
-def read_chat(values: dict[str, Any], card: Card) -> ChatRequest:
+def read_chat(values: dict[str, Any], card: Card, judge: SchemaJudge) -> ChatRequest:
     """The request that this body makes of this model.
 
     Raises:
         LineRefused: the first rule that the body breaks.
+        JudgeUnavailable: this machine cannot judge a schema.
     """
     body = Fields(values, "body")
     body.not_streamed_nor_stored()
@@ -73,7 +75,7 @@ def read_chat(values: dict[str, Any], card: Card) -> ChatRequest:
         **_sampling(body, choices),
         "stop": _stop(body),
         **_logprobs(body),
-        "response_format": read_response_format(body),
+        "response_format": read_response_format(body, judge),
     }
     return ChatRequest(
         body={key: value for key, value in clean.items() if value is not None},

@@ -15,9 +15,10 @@ from gridline.lines.fields import kind_of, shown
 from gridline.lines.partitions import PartitionPlan, Spool, cut, write_partitions
 from gridline.lines.reading import PhysicalLine, physical_lines
 from gridline.lines.requests import read_request
+from gridline.lines.schema_judge import SchemaJudge
 from gridline.lines.segments import ResultRow, write_rows
 from gridline.lines.sizing import Accepted, Pending, Sizer
-from gridline.lines.tokens import model_tokens
+from gridline.lines.tokens import model_tokens, tokenizer_of
 from gridline.storage import layout
 from gridline.storage.objects import Store
 
@@ -62,9 +63,10 @@ def check_file(
     Raises:
         ObjectMissing: the file is gone.
         ModelNotPrepared: this machine lacks the model's tokenizer.
+        JudgeUnavailable: this machine cannot judge JSON schemas.
     """
-    with Spool() as spool:
-        check = _Pass(batch_id, endpoint, cards, models_folder, spool)
+    with Spool() as spool, SchemaJudge() as judge:
+        check = _Pass(batch_id, endpoint, cards, models_folder, spool, judge)
         for line in physical_lines(store.stream(file_key)):
             if not check.read(line):
                 break
@@ -89,6 +91,7 @@ class _Pass:
     cards: Mapping[str, Card]
     models_folder: Path
     spool: Spool
+    judge: SchemaJudge
     card: Card | None = None
     total: int = 0
     inputs: int = 0
@@ -151,7 +154,7 @@ class _Pass:
         card = self._model(request.body)
         read: ChatRequest | EmbeddingRequest
         if card.kind == "chat":
-            read = read_chat(request.body, card)
+            read = read_chat(request.body, card, self.judge)
         else:
             read = read_embeddings(request.body, card)
             self._check_inputs(read.inputs)
@@ -186,7 +189,9 @@ class _Pass:
                 code="model_not_found",
                 param="body.model",
             )
-        self.card = self.card or card
+        if self.card is None:
+            self.card = card
+            self.judge.tokenizer = tokenizer_of(self.models_folder / card.id)
         if card.id != self.card.id:
             raise LineRefused(
                 f"The model '{name}' for this request does not match the rest of the batch. Each batch must contain "

@@ -22,6 +22,10 @@ class ModelNotPrepared(Unavailable):
     """Raised when this machine lacks the tokenizer of a model that lines name."""
 
 
+class JudgeUnavailable(Unavailable):
+    """Raised when the process that judges JSON schemas does not start on this machine."""
+
+
 @dataclass(frozen=True)
 class LineError:
     """One entry of a batch's ``errors.data``."""

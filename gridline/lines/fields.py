@@ -20,6 +20,15 @@ def kind_of(value: object) -> str:
     return "null" if value is None else _NAMES.get(type(value), "a number")
 
 
+def depth_of(value: object) -> int:
+    """Levels of nesting; 0 for a value that holds no other. The parser's own limit bounds the recursion."""
+    if type(value) is dict:
+        return 1 + max(map(depth_of, value.values()), default=0)
+    if type(value) is list:
+        return 1 + max(map(depth_of, value), default=0)
+    return 0
+
+
 class Fields:
     """The keys of one object; ``path`` is how messages name it, e.g. ``body``."""
 

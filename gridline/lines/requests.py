@@ -8,7 +8,7 @@ import jiter
 
 from gridline.limits import CUSTOM_ID_CHARS_MAX, JSON_DEPTH_MAX, LINE_BYTES_MAX
 from gridline.lines.errors import LineRefused
-from gridline.lines.fields import kind_of, shown
+from gridline.lines.fields import depth_of, kind_of, shown
 from gridline.lines.reading import PhysicalLine
 
 KEYS = ("custom_id", "method", "url", "body")
@@ -85,15 +85,6 @@ def _read_object(line: PhysicalLine) -> dict[str, Any]:
             f"The JSON of this line is nested deeper than the limit of {JSON_DEPTH_MAX} levels."
         )
     return value
-
-
-def depth_of(value: object) -> int:
-    """Levels of nesting; 0 for a value that holds no other. The parser's own limit bounds the recursion."""
-    if type(value) is dict:
-        return 1 + max(map(depth_of, value.values()), default=0)
-    if type(value) is list:
-        return 1 + max(map(depth_of, value), default=0)
-    return 0
 
 
 def _reason(data: bytes, error: ValueError) -> str:

@@ -35,7 +35,7 @@ class ModelTokens:
         Raises:
             ModelNotPrepared: the folder or its tokenizer is missing on this machine.
         """
-        path = folder / "tokenizer.json"
+        path = tokenizer_of(folder)
         if not path.is_file():
             raise ModelNotPrepared(
                 f"The tokenizer of {folder.name} is not on this machine. Its operator must prepare the model."
@@ -125,6 +125,11 @@ class ModelTokens:
     @staticmethod
     def _wrapped(message: dict[str, str]) -> dict[str, Any]:
         return {**message, "content": [{"type": "text", "text": message["content"]}]}
+
+
+def tokenizer_of(folder: Path) -> Path:
+    """Where a prepared model's tokenizer is, if it is there."""
+    return folder / "tokenizer.json"
 
 
 @lru_cache(maxsize=4)

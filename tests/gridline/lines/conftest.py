@@ -1,7 +1,7 @@
 """Two tiny models with real tokenizers, and files written and checked in one call."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from tokenizers.models import BPE, WordLevel
 from gridline import ids
 from gridline.catalog.cards import ModelCard
 from gridline.lines.checking import Checked, check_file
+from gridline.lines.schema_judge import SchemaJudge
 from gridline.storage.objects import Store
 
 CHAT = "/v1/chat/completions"
@@ -85,6 +86,13 @@ def models_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if "chat" in name:
             folder.joinpath("chat_template.jinja").write_text(TEMPLATE)
     return root
+
+
+@pytest.fixture(scope="session")
+def judge() -> Iterator[SchemaJudge]:
+    """One judge for all tests that only need verdicts, with the tokenizer of bytes."""
+    with SchemaJudge() as one:
+        yield one
 
 
 def chat_line(custom_id: object = "a", **body: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import pytest
 
 from gridline.lines.chat import ChatRequest, read_chat
 from gridline.lines.errors import LineRefused
+from gridline.lines.schema_judge import SchemaJudge
 
 from .conftest import CARDS
 
@@ -15,7 +16,7 @@ MESSAGES = [{"role": "user", "content": "Hi"}]
 
 def read(**body: Any) -> ChatRequest:
     """Read a body with these keys beside model and messages."""
-    return read_chat({"model": "tiny-chat", "messages": MESSAGES, **body}, CARD)
+    return read_chat({"model": "tiny-chat", "messages": MESSAGES, **body}, CARD, SchemaJudge())
 
 
 def refusal(**body: Any) -> LineRefused:
