@@ -46,11 +46,12 @@ REFUSALS: dict[str, tuple[int, str]] = {
     "unsupported_media_type": (415, "the body has a type or an encoding that is not taken"),
     "range_not_satisfiable": (416, "the range lies outside the file"),
     "limit_exceeded": (429, "a limit of the account is used up; nothing was made"),
+    "rate_limit_exceeded": (429, "too much came in a short time"),
     "server_error": (500, "a fault of ours"),
     "service_unavailable": (503, "the database or the store is away"),
 }
 
-_TOKEN = ("invalid_api_key", "insufficient_permissions", "service_unavailable")
+_TOKEN = ("invalid_api_key", "insufficient_permissions", "rate_limit_exceeded", "service_unavailable")
 _BODIES = {
     JSON: (
         "invalid_json",
