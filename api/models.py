@@ -1,17 +1,16 @@
 """Models: what can be named in a line, as OpenAI lists them, with limits and prices beside."""
 
+from datetime import datetime
 from typing import Any
 
 from flask import Blueprint, current_app
-from sqlalchemy import func, select
 
 from api import auth
 from api.reference.operations import operation
-from gridline.catalog import cards
+from gridline.catalog import cards, qualification
 from gridline.catalog.cards import ModelCard
-from gridline.catalog.tables import Qualification
 from gridline.clock import unix
-from gridline.db.work import Work, unit_of_work
+from gridline.db.work import reading
 from gridline.errors import NotFound
 from gridline.money import credits_text
 
@@ -24,38 +23,30 @@ blueprint = auth.guard(Blueprint("models", __name__))
 @operation("Models", "listModels", "List models", returns="ModelList")
 def list_models() -> dict[str, Any]:
     """Every model that passed qualification and is offered."""
-    with unit_of_work() as work:
-        since = _listed_since(work)
-        data = [_model_object(card, since) for card in cards.listed(work)]
-    return {"object": "list", "data": data}
+    with reading() as work:
+        listed = cards.listed(work)
+        # In this order: a model that passes in between is not listed yet, rather than listed without a date.
+        since = qualification.first_passed(work)
+    return {"object": "list", "data": [_model_object(card, since[card.id, card.commit]) for card in listed]}
 
 
 @blueprint.get("/models/<path:model>")
 @operation("Models", "retrieveModel", "Look at a model", returns="Model", refuses=("model_not_found",))
 def show_model(model: str) -> dict[str, Any]:
     """One model."""
-    with unit_of_work() as work:
+    with reading() as work:
         card = cards.qualified_card(work, model)
         if card is None:
             raise NotFound(f"The model '{model}' does not exist.", code="model_not_found", param="model")
-        return _model_object(card, _listed_since(work))
+        since = qualification.first_passed(work)
+    return _model_object(card, since[card.id, card.commit])
 
 
-def _listed_since(work: Work) -> dict[tuple[str, str], int | None]:
-    """When a model first passed at a commit: what OpenAI calls ``created``."""
-    first = (
-        select(Qualification.model, Qualification.commit, func.min(Qualification.at))
-        .where(Qualification.passed)
-        .group_by(Qualification.model, Qualification.commit)
-    )
-    return {(model, commit): unix(at) for model, commit, at in work.session.execute(first)}
-
-
-def _model_object(card: ModelCard, since: dict[tuple[str, str], int | None]) -> dict[str, Any]:
+def _model_object(card: ModelCard, listed_since: datetime) -> dict[str, Any]:
     return {
         "id": card.id,
         "object": "model",
-        "created": since[card.id, card.commit],
+        "created": unix(listed_since),
         "owned_by": card.repository.partition("/")[0],
         current_app.config["PROFILE"].extension: {
             "kind": card.kind,

@@ -1,8 +1,9 @@
 """Qualification runs on record: a model is listed only at a commit whose newest run passed."""
 
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import distinct_on
 
 from gridline.catalog.tables import Qualification
@@ -41,3 +42,13 @@ def passed_commits(work: Work) -> set[tuple[str, str]]:
         .order_by(Qualification.model, Qualification.commit, Qualification.sequence.desc())
     )
     return {(model, commit) for model, commit, passed in work.session.execute(newest) if passed}
+
+
+def first_passed(work: Work) -> dict[tuple[str, str], datetime]:
+    """When each (model, commit) first passed. Asked after ``passed_commits`` it has every pair of it."""
+    first = (
+        select(Qualification.model, Qualification.commit, func.min(Qualification.at))
+        .where(Qualification.passed)
+        .group_by(Qualification.model, Qualification.commit)
+    )
+    return {(model, commit): at for model, commit, at in work.session.execute(first)}

@@ -1,9 +1,13 @@
 """Models as the SDK lists them."""
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 import openai
 import pytest
 
 from gridline.catalog import cards
+from gridline.db.work import unit_of_work
 from tests.api.conftest import MODEL, Customer
 
 
@@ -30,3 +34,48 @@ def test_a_model_that_is_not_listed_is_a_404(ann: Customer, qualified: None, mod
     with pytest.raises(openai.NotFoundError) as caught:
         ann.sdk.models.retrieve(model)
     assert caught.value.code == "model_not_found"
+
+
+def test_an_id_with_a_slash_is_one_id(ann: Customer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model of the form org/name is found as the SDK writes it, as a path, and in the list."""
+    card = replace(cards.catalogue()[MODEL], id="org/some-model")
+    monkeypatch.setattr(cards, "catalogue", lambda: {card.id: card})
+    with unit_of_work() as work:
+        cards.record_qualification(
+            work, card, engine_version="1", passed=True, tokens_per_second=1, details={}
+        )
+    assert ann.sdk.models.retrieve(card.id).id == card.id
+    assert [one.id for one in ann.sdk.models.list()] == [card.id]
+    for path in ("org/some-model", "org%2Fsome-model"):
+        assert ann.http.get(f"/v1/models/{path}").json()["id"] == card.id
+    for path in ("org", "org/", "org//some-model", "org/some-model/", "../models/org", "some-model"):
+        answer = ann.http.get(f"/v1/models/{path}")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "model_not_found"), path
+
+
+def test_a_model_keeps_the_date_of_its_first_pass(ann: Customer, qualified: None) -> None:
+    """Qualifying again, well or badly and then well, does not change when a model was created."""
+    before = ann.sdk.models.retrieve(MODEL).created
+    for passed in (True, False, True):
+        with unit_of_work() as work:
+            work.now = datetime(2100, 1, 1, tzinfo=UTC)  # later than any other run
+            cards.record_qualification(
+                work,
+                cards.catalogue()[MODEL],
+                engine_version="2",
+                passed=passed,
+                tokens_per_second=1,
+                details={},
+            )
+    assert ann.sdk.models.retrieve(MODEL).created == before
+
+
+@pytest.mark.parametrize("model", [MODEL, "ft:unknown:model"])
+def test_no_model_can_be_deleted(ann: Customer, qualified: None, model: str) -> None:
+    """There are no models of one's own yet: a delete is a 405 that says what is taken, and SDKs do not repeat it."""
+    with pytest.raises(openai.APIStatusError) as caught:
+        ann.sdk.models.delete(model)
+    assert (caught.value.status_code, caught.value.code) == (405, "method_not_allowed")
+    assert caught.value.response.headers["Allow"] == "GET, HEAD"
+    assert caught.value.response.headers["x-should-retry"] == "false"
+    assert MODEL in {one.id for one in ann.sdk.models.list()}

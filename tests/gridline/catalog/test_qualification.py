@@ -1,7 +1,13 @@
 """Qualification decides what is listed."""
 
+from datetime import timedelta
+
+from sqlalchemy import Engine
+
+from gridline.catalog import qualification
 from gridline.catalog.cards import catalogue, listed, qualified_card, record_qualification
-from gridline.db.work import Work
+from gridline.clock import FrozenClock
+from gridline.db.work import Work, unit_of_work
 
 
 def run(work: Work, model: str, *, passed: bool) -> None:
@@ -36,3 +42,16 @@ def test_not_offered_is_never_listed(work: Work) -> None:
     """A base for adapters stays unlisted though it is qualified."""
     run(work, "qwen3-8b", passed=True)
     assert listed(work) == []
+
+
+def test_the_first_pass_is_a_models_date(database: Engine, clock: FrozenClock) -> None:
+    """It stays whatever later runs say, runs that failed before it do not count, and all that is listed has one."""
+    card = catalogue()["smollm2-135m-instruct"]
+    for passed in (False, True, False, True):
+        with unit_of_work() as work:
+            run(work, card.id, passed=passed)
+            if passed:
+                assert (card.id, card.commit) in qualification.passed_commits(work)
+        clock.advance(hours=1)
+    with unit_of_work() as work:
+        assert qualification.first_passed(work) == {(card.id, card.commit): clock.now() - timedelta(hours=3)}
