@@ -1,23 +1,23 @@
 """Serves the application with waitress: slow clients cost a socket, not a thread (``python -m api.serve``).
 
-waitress reads a whole request before a thread sees it (large ones from a temporary file) and sends answers from
-its own loop, so hundreds of slow connections leave others alone.
+waitress receives requests and sends answers in its own loop, so hundreds of slow connections leave others alone.
+What its connections do more is in ``api.channel``.
 """
 
-import json
 import logging
 import signal
 import sys
+import time
+from functools import partial
 from types import FrameType
 from typing import Any
 
 from flask import Flask
-from waitress.channel import HTTPChannel
 from waitress.server import BaseWSGIServer, create_server
-from waitress.task import ErrorTask
 
 from api.app import create_app
-from gridline import ids, limits
+from api.channel import Channel
+from gridline import limits
 from gridline.settings import settings
 from gridline.telemetry import logs
 
@@ -27,38 +27,16 @@ CONNECTIONS_MAX = 2_000
 HEADERS_BYTES_MAX = 64 * 1024
 # Up to here an oversized upload is read to its end and gets a readable 413; beyond, the connection is cut.
 BODY_BYTES_MAX = 2 * limits.FILE_BYTES_MAX
+# More of a body than this waits in a temporary file, so that a thousand of them fit into memory.
+WAITING_BODY_BYTES_MAX = 64 * 1024
 # An answer up to here leaves its thread at once and waits on disk for a slow reader.
 WAITING_ANSWER_BYTES_MAX = 2 * 1000**3
+IDLE_SECONDS_MAX = 120
+"""A kept connection without a request is closed after this; SDKs keep theirs for seconds only."""
+WATCH_SECONDS = 5
+RECEIVE_BYTES = 256 * 1024
 
 _LOG = logging.getLogger("gridline.api")
-
-
-class JsonErrorTask(ErrorTask):  # type: ignore[misc] # waitress ships no types
-    """Answers what waitress itself refuses (broken or oversized requests) in the shape of every other error."""
-
-    def execute(self) -> None:
-        """Send the error object and close."""
-        error = self.request.error
-        kind = "server_error" if error.code >= 500 else "invalid_request_error"  # noqa: PLR2004 - HTTP's own border
-        message = f"{error.reason}. The request could not be read."
-        code = error.reason.lower().replace(" ", "_")
-        shown = {"error": {"message": message, "type": kind, "param": None, "code": code}}
-        body = json.dumps(shown).encode()
-        self.status = f"{error.code} {error.reason}"
-        self.response_headers += [
-            ("Content-Type", "application/json"),
-            ("x-request-id", ids.new("request")),
-            ("x-should-retry", "false"),
-        ]
-        self.set_close_on_finish()
-        self.content_length = len(body)
-        self.write(body)
-
-
-class Channel(HTTPChannel):  # type: ignore[misc] # waitress ships no types
-    """A connection whose errors are JSON."""
-
-    error_task_class = JsonErrorTask
 
 
 def make_server(app: Flask, host: str, port: int) -> Any:
@@ -76,14 +54,25 @@ def make_server(app: Flask, host: str, port: int) -> Any:
         max_request_header_size=HEADERS_BYTES_MAX,
         max_request_body_size=BODY_BYTES_MAX,
         outbuf_high_watermark=WAITING_ANSWER_BYTES_MAX,
-        recv_bytes=256 * 1024,
+        inbuf_overflow=WAITING_BODY_BYTES_MAX,
+        recv_bytes=RECEIVE_BYTES,
+        channel_timeout=IDLE_SECONDS_MAX,
+        cleanup_interval=WATCH_SECONDS,
         ident="gridline",
         clear_untrusted_proxy_headers=True,
     )
     for listener in listeners.values():
         if isinstance(listener, BaseWSGIServer):
             listener.channel_class = Channel
+            listener.maintenance = partial(_maintain, listener)
     return server
+
+
+def _maintain(listener: Any, now: float) -> None:
+    """Close idle connections as waitress does, and those whose client dawdles."""
+    BaseWSGIServer.maintenance(listener, now)
+    for channel in listener.active_channels.values():
+        channel.watch(time.monotonic())
 
 
 def main() -> int:
