@@ -17,6 +17,8 @@ from gridline.storage.errors import ObjectMissing, StoreUnavailable
 # Unfinished objects live here, on the same file system, under a name that no key can have: a killed
 # writer's leftovers are never listed and are easy to sweep.
 INCOMING = ".incoming"
+WRITE_BACK_BYTES = 8 * 1024 * 1024
+"""A long object goes to the disk in such steps while it is written, so that the fsync at its end is short."""
 
 
 class Folder:
@@ -153,11 +155,23 @@ class FileWriter:
 
     def __init__(self, part: BinaryIO) -> None:
         self._part = part
+        self._written = self._sent = 0
 
     def write(self, data: bytes) -> None:
         """Append bytes."""
         with _translated():
             self._part.write(data)
+            self._written += len(data)
+            if self._written - self._sent >= WRITE_BACK_BYTES:
+                self._write_back()
+
+    def _write_back(self) -> None:
+        """Have the disk begin with what is new, without waiting for it."""
+        self._part.flush()
+        new = self._written - self._sent
+        # What is not on the disk yet cannot be dropped from memory: the advice only begins to write it.
+        os.posix_fadvise(self._part.fileno(), self._sent, new, os.POSIX_FADV_DONTNEED)
+        self._sent = self._written
 
 
 def _chunks(source: BinaryIO, start: int, end: int, chunk_bytes: int) -> Iterator[bytes]:
