@@ -20,12 +20,13 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-PLATFORM, ENGINE = ROOT / ".venv", ROOT / ".venv-engine"
+PLATFORM, ENGINE, OLDEST = ROOT / ".venv", ROOT / ".venv-engine", ROOT / ".venv-openai-oldest"
 SETS = {
     "platform": (PLATFORM, ["platform.txt"]),
     "dev": (PLATFORM, ["dev.txt"]),
     "engine": (ENGINE, ["engine-cpu.txt", "models.txt"]),
     "engine-gpu": (ENGINE, ["engine-gpu.txt", "models.txt"]),
+    "openai-oldest": (OLDEST, ["openai-oldest.txt"]),
 }
 
 
@@ -152,7 +153,8 @@ def install(name: str, installer: Path, torch_index: str) -> None:
             raise
         say(f"engine: the CPU build of torch is in none of pip's sources, trying {torch_index}")
         install_in_two(pip, [HERE / file for file in files], torch_index, environment, why)
-    run([*pip, "--no-build-isolation", "--no-sources", "-e", str(ROOT)], environment=environment)
+    if folder != OLDEST:  # a customer's environment: it holds nothing of ours
+        run([*pip, "--no-build-isolation", "--no-sources", "-e", str(ROOT)], environment=environment)
     path, wanted = stamp(name)
     path.write_text(wanted)
 
@@ -203,7 +205,7 @@ def timed(name: str, installer: Path, torch_index: str, failures: list[str]) -> 
 
 
 def main() -> int:
-    """Install the sets named on the command line that are not there yet, the two environments side by side."""
+    """Install the sets named on the command line that are not there yet, the environments side by side."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sets", nargs="+", choices=sorted(SETS))
     parser.add_argument(
@@ -223,7 +225,7 @@ def main() -> int:
     say(f"Installing {', '.join(missing)} (minutes on a first run)")
     installer = bootstrap()
     failures: list[str] = []
-    lanes = [[name for name in missing if SETS[name][0] == folder] for folder in (PLATFORM, ENGINE)]
+    lanes = [[name for name in missing if SETS[name][0] == folder] for folder in (PLATFORM, ENGINE, OLDEST)]
     threads = [
         threading.Thread(
             target=lambda lane=lane: [timed(one, installer, options.torch_index, failures) for one in lane]

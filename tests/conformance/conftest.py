@@ -17,6 +17,7 @@ import pytest
 
 from gridline.settings import inherited_environment, read_settings
 from tests.conformance.batch_service import CHAT_ENDPOINT, EMBEDDINGS_ENDPOINT, Secret, Service
+from tests.conformance.walks import CLIENTS, Client, lay_out, report, start
 from tests.stack import Stack
 
 HERE = Path(__file__).parent
@@ -151,3 +152,33 @@ def tidied() -> Iterator[None]:
     yield
     for one in CUSTOMERS:
         one.tidy()
+
+
+@pytest.fixture(scope="session")
+def walks(
+    request: pytest.FixtureRequest, service: Service, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, dict[str, Any]]:
+    """What each SDK saw on its walk, by the SDK's name; all walk at once, each in an account of its own if it can."""
+    folder = tmp_path_factory.mktemp("walk")
+    lay_out(folder, service)
+    children = {}
+    for client in CLIENTS:
+        customer, crowded = service, Secret("")
+        if not given("BASE_URL"):
+            roomy, fresh = (request.getfixturevalue(name) for name in ("roomy", "fresh"))
+            customer, crowded = roomy(), fresh().token
+        children[client.name] = start(client, folder, customer, crowded)
+    return {name: report(child, seconds=480) for name, child in children.items()}
+
+
+@pytest.fixture(params=CLIENTS, ids=lambda one: one.name)
+def client(request: pytest.FixtureRequest) -> Client:
+    """One of the SDKs."""
+    one: Client = request.param
+    return one
+
+
+@pytest.fixture
+def walk(client: Client, walks: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """What the SDK saw on its walk, scene by scene."""
+    return walks[client.name]
