@@ -11,6 +11,7 @@ from gridline.client.objects import (
     ModelInfo,
     Page,
     Receipt,
+    Results,
 )
 
 __all__ = [
@@ -27,5 +28,6 @@ __all__ = [
     "ModelInfo",
     "Page",
     "Receipt",
+    "Results",
     "Wait",
 ]

@@ -1,5 +1,6 @@
 """The typed client: one method a call, objects in and out, every failure a ClientError."""
 
+import json
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import httpx
 
 from gridline.client.batch import Batch
 from gridline.client.errors import ClientError
-from gridline.client.objects import Account, Event, FileInfo, Json, ModelInfo, Page, Receipt
+from gridline.client.objects import Account, Event, FileInfo, Json, ModelInfo, Page, Receipt, Results
 
 Read = TypeVar("Read")
 
@@ -86,6 +87,17 @@ class Client:
         """What a batch holds or was charged; not found when no credit was ever held for it."""
         return self._get(f"/gridline/v1/batches/{_segment(batch_id)}/receipt", Receipt.from_json)
 
+    def results(self, batch_id: str, *, after: str | None = None, limit: int = 1_000) -> Results:
+        """About ``limit`` lines that a batch has done since the cursor, in the order in which they were done."""
+        params = {"limit": str(limit)} | ({"after": after} if after else {})
+        answer = self._answer(f"/gridline/v1/batches/{_segment(batch_id)}/results", params)
+        try:
+            lines = tuple(json.loads(line) for line in answer.content.splitlines())
+            cursor, incomplete = (answer.headers[f"gridline-{one}"] for one in ("next-cursor", "incomplete"))
+        except (ValueError, KeyError) as error:
+            raise _unreadable(answer) from error
+        return Results(lines, cursor, incomplete != "false")
+
     def file(self, file_id: str) -> FileInfo:
         """One file's name, size and dates."""
         return self._get(f"{self._openai}/files/{_segment(file_id)}", FileInfo.from_json)
@@ -112,14 +124,18 @@ class Client:
             yield Download(int(announced) if announced.isdigit() else None, answer.iter_bytes(CHUNK_BYTES))
 
     def _get(self, path: str, read: Callable[[Json], Read], params: dict[str, str] | None = None) -> Read:
-        with self._failures():
-            answer = self._http.get(path, params=params)
-        if answer.is_error:
-            raise _refusal(answer)
+        answer = self._answer(path, params)
         try:
             return read(answer.json())
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise _unreadable(answer) from error
+
+    def _answer(self, path: str, params: dict[str, str] | None) -> httpx.Response:
+        with self._failures():
+            answer = self._http.get(path, params=params)
+        if answer.is_error:
+            raise _refusal(answer)
+        return answer
 
     @contextmanager
     def _failures(self) -> Generator[None, None, None]:

@@ -38,6 +38,18 @@ class Page(Generic[Item]):
 
 
 @dataclass(frozen=True)
+class Results:
+    """What a batch has done since a cursor: output lines as they stand in its files, and where to go on.
+
+    ``incomplete`` is False once the batch has ended and this was the last of it.
+    """
+
+    lines: tuple[Json, ...]
+    next_cursor: str
+    incomplete: bool
+
+
+@dataclass(frozen=True)
 class Limit:
     """A limit of the account and what is used of it; an amount of credits is a decimal text."""
 

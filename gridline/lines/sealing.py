@@ -4,10 +4,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from gridline.errors import InvariantBroken
+from gridline.lines.segments import read_line_numbers
 from gridline.storage import layout
 from gridline.storage.objects import Store
 
@@ -47,7 +45,9 @@ def seal(store: Store, batch_id: str, partition: int, attempts: Sequence[tuple[i
     for number, lease_id in sorted(attempts):
         prefix = layout.attempt_prefix(batch_id, partition, number, lease_id)
         for key in filter(layout.is_segment, store.list(prefix)):
-            lines = tuple(line for line in dict.fromkeys(_lines_of(store, key)) if line not in taken)
+            lines = tuple(
+                line for line in dict.fromkeys(read_line_numbers(store.read(key))) if line not in taken
+            )
             taken.update(lines)
             if lines:
                 segments.append(SealedSegment(key, lines))
@@ -83,9 +83,3 @@ def _standing(store: Store, batch_id: str, partition: int) -> Manifest:
 def _written(manifest: Manifest) -> bytes:
     segments = [{"key": one.key, "lines": list(one.lines)} for one in manifest.segments]
     return json.dumps({"format": FORMAT, "segments": segments}).encode()
-
-
-def _lines_of(store: Store, key: str) -> list[int]:
-    """Line numbers of a segment, in its order, without its bodies."""
-    lines: list[int] = pq.read_table(pa.BufferReader(store.read(key)), columns=["line"])["line"].to_pylist()
-    return lines

@@ -1,6 +1,6 @@
 """Result rows as Parquet: what a GPU job closes into segments and what validation refuses line by line."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
 import pyarrow as pa
@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 from gridline.errors import InvariantBroken
 
 FORMAT = 1
+READ_ROWS = 100
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,27 @@ def read_rows(data: bytes) -> list[ResultRow]:
     Raises:
         InvariantBroken: the object is of a format that this version does not know.
     """
-    table = pq.read_table(pa.BufferReader(data))
-    form = (table.schema.metadata or {}).get(b"format", b"").decode()
+    return list(iterate_rows(data))
+
+
+def iterate_rows(data: bytes, *, start: int = 0) -> Iterator[ResultRow]:
+    """The rows from ``start`` on, read some at a time: an object of refused lines may hold a whole file's.
+
+    Raises:
+        InvariantBroken: the object is of a format that this version does not know.
+    """
+    parquet = pq.ParquetFile(pa.BufferReader(data))
+    form = (parquet.schema_arrow.metadata or {}).get(b"format", b"").decode()
     if form != str(FORMAT):
         raise InvariantBroken(f"A segment has format {form!r}; this version reads {FORMAT}.")
-    return [ResultRow(**row) for row in table.to_pylist()]
+    for batch in parquet.iter_batches(batch_size=READ_ROWS):
+        skipped = min(start, batch.num_rows)
+        start -= skipped
+        for row in batch.slice(skipped).to_pylist():
+            yield ResultRow(**row)
+
+
+def read_line_numbers(data: bytes) -> list[int]:
+    """The line numbers of an object that ``write_rows`` made, in its order, without its bodies."""
+    numbers: list[int] = pq.read_table(pa.BufferReader(data), columns=["line"])["line"].to_pylist()
+    return numbers

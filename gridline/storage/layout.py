@@ -91,6 +91,11 @@ def is_segment(key: str) -> bool:
     return key.rpartition("/")[2].startswith("seg-")
 
 
+def segment_number(key: str) -> int:
+    """A segment's number within its attempt, from 0, in the order in which they are closed."""
+    return int(key.rpartition("/seg-")[2].removesuffix(".parquet"))
+
+
 def progress_key(prefix: str) -> str:
     """The attempt's progress, which is also its heartbeat."""
     return f"{prefix}progress.json"

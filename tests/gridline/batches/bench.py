@@ -11,7 +11,8 @@ from gridline.batches import intake, moves
 from gridline.batches.intake import Created
 from gridline.batches.repeats import Sent
 from gridline.batches.requests import CreateRequest
-from gridline.batches.tables import Batch, Partition
+from gridline.batches.states import Status
+from gridline.batches.tables import Attempt, Batch, Partition
 from gridline.catalog import cards
 from gridline.clock import FrozenClock
 from gridline.db.work import unit_of_work
@@ -80,14 +81,31 @@ class Bench:
         self._write_lines(batch.id, lines)
         return batch
 
-    def segment(self, batch: Batch, number: int, lines: list[int], *, lease: str, attempt: int = 1) -> None:
-        """A closed segment of delivered lines, ten tokens in and two out each."""
+    def claim(
+        self, batch: Batch, number: int, *, lease: str, attempt: int = 1, state: str = "running"
+    ) -> None:
+        """An attempt at a partition that got its lease."""
+        with unit_of_work() as work:
+            locked = moves.locked(work, batch.id)
+            work.session.get_one(Partition, (batch.id, number)).state = state
+            work.session.add(
+                Attempt(
+                    batch_id=batch.id, partition=number, number=attempt, lease_id=lease, started_at=work.now
+                )
+            )
+            if locked.status == Status.VALIDATING:
+                moves.move(work, locked, Status.IN_PROGRESS)
+
+    def segment(
+        self, batch: Batch, number: int, lines: list[int], *, lease: str, attempt: int = 1, place: int = 1
+    ) -> None:
+        """A closed segment of delivered lines, ten tokens in and two out each; ``place`` counts the attempt's."""
         rows = [
             ResultRow(line, f"c{line}", 200, f"req_{line}", f'{{"line":{line}}}', None, MODEL, 10, 2)
             for line in lines
         ]
         prefix = layout.attempt_prefix(batch.id, number, attempt, lease)
-        self.store.put_once(layout.segment_key(prefix, 1), write_rows(rows))
+        self.store.put_once(layout.segment_key(prefix, place), write_rows(rows))
 
     def _write_lines(self, batch_id: str, counts: tuple[int, ...]) -> None:
         first = 0
