@@ -11,6 +11,7 @@ from gridline import ids, limits
 from gridline.batches import cancelling, intake, reading
 from gridline.batches.repeats import Sent
 from gridline.batches.requests import parse_create
+from gridline.db.work import reading as reading_only
 from gridline.db.work import unit_of_work
 from gridline.errors import InvalidRequest, NotFound
 from gridline.telemetry import metrics
@@ -23,7 +24,7 @@ blueprint = auth.guard(Blueprint("batches", __name__))
     "Batches",
     "createBatch",
     "Create a batch",
-    parameters=("idempotency_key",),
+    parameters=("idempotency_key", "retry_count"),
     body="BatchCreate",
     returns="Batch",
     refuses=(
@@ -35,6 +36,7 @@ blueprint = auth.guard(Blueprint("batches", __name__))
         "idempotency_conflict",
         "limit_exceeded",
     ),
+    sends=("Idempotency-Replayed",),
 )
 def create_batch() -> Response:
     """Accept a batch; a create that was sent before gets the batch that it made then."""
@@ -72,7 +74,7 @@ def list_batches() -> dict[str, Any]:
     after = paging.query("after")
     if after is not None:
         checked_id(after, param="after")
-    with unit_of_work() as work:
+    with reading_only() as work:
         data, has_more = reading.page(work, account_id=auth.caller().account_id, after=after, limit=limit)
     return paging.page_object(data, has_more=has_more)
 
@@ -82,9 +84,8 @@ def list_batches() -> dict[str, Any]:
 def show_batch(batch_id: str) -> dict[str, Any]:
     """One batch."""
     checked_id(batch_id)
-    with unit_of_work() as work:
-        batch = reading.get(work, account_id=auth.caller().account_id, batch_id=batch_id)
-        return reading.batch_object(work, batch)
+    with reading_only() as work:
+        return reading.show(work, account_id=auth.caller().account_id, batch_id=batch_id)
 
 
 @blueprint.post("/batches/<batch_id>/cancel")
@@ -124,4 +125,4 @@ def _idempotency_key() -> str | None:
 def _is_retry() -> bool:
     """Whether the SDK says that it sent this request before, as both official ones do."""
     count = request.headers.get("X-Stainless-Retry-Count", "")
-    return re.fullmatch(r"[0-9]{1,9}", count) is not None and int(count) > 0
+    return re.fullmatch("0*[1-9][0-9]*", count) is not None
