@@ -12,7 +12,7 @@ from gridline.customers.tables import Account
 from gridline.db.work import Work
 from gridline.errors import InvariantBroken
 from gridline.files.tables import File
-from gridline.ledger import settling
+from gridline.ledger import holding, settling
 from gridline.limits import OUTPUT_KEEP_DAYS
 from gridline.lines import collating
 from gridline.lines.collating import Collation, FilePart
@@ -42,6 +42,8 @@ def book(work: Work, batch: Batch, collation: Collation) -> None:
     """Charge for what is delivered, return the rest, and make the files and the figures visible."""
     if batch.card is None:
         raise InvariantBroken(f"Batch {batch.id} has results but no copy of its rates.")
+    # A batch that ends before its hold (every line refused, or cancelled early) costs 0, and its receipt says so.
+    holding.place(work, batch_id=batch.id, account_id=batch.account_id, amount_nanos=0, card=batch.card)
     settling.settle(
         work,
         batch_id=batch.id,

@@ -19,7 +19,9 @@ from gridline.files.tables import File
 from gridline.ledger import proving
 from gridline.ledger import reading as books
 from gridline.ledger.tables import Resolution
-from tests.gridline.batches.bench import Bench
+from gridline.lines.segments import ResultRow, write_rows
+from gridline.storage import layout
+from tests.gridline.batches.bench import MODEL, Bench
 from tests.racing import together
 
 Row = Callable[[str], Batch]
@@ -185,6 +187,24 @@ def test_cancelled_batch_delivers_what_completed(bench: Bench, row: Row) -> None
     ended = row(batch.id)
     assert (ended.completed, ended.failed, ended.cancelled) == (1, 0, 1)
     assert lines_of(bench, ended.error_file_id)[0]["error"]["code"] == "batch_cancelled"
+
+
+def test_batch_of_refused_lines_costs_nothing_and_has_a_receipt(bench: Bench, row: Row) -> None:
+    """Every line refused: nothing is held or run, and the batch is completed at a cost of 0, which its receipt shows."""
+    batch = bench.create()
+    refusal = ResultRow(0, "c0", 400, "req_0", '{"error":{}}', "context_length_exceeded", MODEL, 0, 0)
+    bench.store.put_once(layout.refused_key(batch.id), write_rows([refusal]))
+    with unit_of_work() as work:
+        checked = moves.locked(work, batch.id)
+        checked.validated_at = work.now
+        checked.card, checked.total, checked.failed = cards.catalogue()[MODEL].copy(), 1, 1
+    assert finishing.finish(batch.id, run_over=True) == Status.COMPLETED
+    with unit_of_work() as work:
+        shown = reading.batch_object(work, work.session.get_one(Batch, batch.id))
+        receipt = books.receipt(work, batch.id, bench.account_id)
+    assert shown["gridline"]["cost"] == receipt["charged"] == "0.000000000"
+    assert (shown["output_file_id"], shown["request_counts"]["failed"]) == (None, 1)
+    assert balance(bench) == (10 * CREDIT, 0)
 
 
 def test_cancel_before_validation_leaves_no_files(bench: Bench, row: Row) -> None:
