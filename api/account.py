@@ -11,7 +11,7 @@ from gridline import limits
 from gridline.batches import events, reading
 from gridline.clock import unix
 from gridline.customers import accounts
-from gridline.db.work import unit_of_work
+from gridline.db.work import reading as reading_only
 from gridline.ledger import reading as books
 from gridline.money import credits_text
 
@@ -23,7 +23,7 @@ blueprint = auth.guard(Blueprint("account", __name__))
 def show_account() -> dict[str, Any]:
     """The token's account: limits, what is used of them, credits."""
     account_id = auth.caller().account_id
-    with unit_of_work() as work:
+    with reading_only() as work:
         account = accounts.get(work, account_id)
         balances = books.balance(work, account_id)
     return {
@@ -53,7 +53,7 @@ def show_receipt(batch_id: str) -> dict[str, Any]:
     """What a batch was charged: lines, tokens, rates, amount."""
     checked_id(batch_id)
     account_id = auth.caller().account_id
-    with unit_of_work() as work:
+    with reading_only() as work:
         reading.get(work, account_id=account_id, batch_id=batch_id)
         return books.receipt(work, batch_id, account_id)
 
@@ -64,7 +64,7 @@ def list_events(batch_id: str) -> dict[str, Any]:
     """What happened to a batch, oldest first."""
     checked_id(batch_id)
     account_id = auth.caller().account_id
-    with unit_of_work() as work:
+    with reading_only() as work:
         reading.get(work, account_id=account_id, batch_id=batch_id)
         found = events.timeline(work, account_id=account_id, batch_id=batch_id)
         data = [

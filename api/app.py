@@ -2,7 +2,8 @@
 
 from flask import Flask
 
-from api import account, batches, errors, files, health, models, tracing
+from api import account, batches, errors, files, health, models, rates, results, tracing, uploads
+from api.reference import pages
 from gridline.profiles.profile import Profile, current
 
 OWN_PATH = "/gridline/v1"
@@ -25,9 +26,12 @@ def create_app(profile: Profile | None = None) -> Flask:
     app.url_map.merge_slashes = False
     tracing.install(app)
     errors.install(app)
+    rates.install(app)
     for number, base in enumerate(profile.base_paths):
-        for blueprint in (files.blueprint, batches.blueprint, models.blueprint):
+        for blueprint in (files.blueprint, uploads.blueprint, batches.blueprint, models.blueprint):
             app.register_blueprint(blueprint, url_prefix=base, name=f"{blueprint.name}{number}")
     app.register_blueprint(account.blueprint, url_prefix=OWN_PATH)
+    app.register_blueprint(results.blueprint, url_prefix=OWN_PATH)
     app.register_blueprint(health.blueprint)
+    app.register_blueprint(pages.blueprint)
     return app

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 from flask import Blueprint, Flask, g, request
 
+from api import rates
 from gridline.customers import tokens
+from gridline.customers.memory import Bearer
 from gridline.db.work import unit_of_work
 from gridline.errors import NotAuthenticated, NotPermitted
 
@@ -17,7 +19,7 @@ class Caller:
 
     account_id: str
     token_id: str
-    scopes: tuple[str, ...]
+    scopes: frozenset[str]
 
     @property
     def actor(self) -> str:
@@ -49,15 +51,24 @@ def _needed(method: str) -> str:
 
 def _admit() -> None:
     text = _bearer(request.headers.getlist("Authorization"))
-    with unit_of_work() as work:
-        token = tokens.authenticate(work, text)
-    g.caller = Caller(token.account_id, token.id, tuple(token.scopes))
+    bearer = tokens.remembered(text) or _recognised(text)
+    g.caller = Caller(bearer.account_id, bearer.token_id, bearer.scopes)
+    rates.admit_request(bearer.account_id, bearer.requests_per_minute_max)
     needed = _needed(request.method)
     if needed not in g.caller.scopes:
         raise NotPermitted(
             f"You have insufficient permissions for this operation. Missing scopes: {needed}. "
             "Use a token that has it, or ask the operator for one."
         )
+
+
+def _recognised(text: str) -> Bearer:
+    try:
+        with unit_of_work() as work:
+            return tokens.recognise(work, text)
+    except NotAuthenticated:
+        rates.count_wrong_token()
+        raise
 
 
 def _bearer(headers: list[str]) -> str:

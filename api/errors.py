@@ -1,11 +1,12 @@
 """Every failure as OpenAI's error object in JSON, with the headers that tell an SDK whether trying again helps."""
 
 import logging
+import math
 
 from flask import Flask, Response, g, jsonify
 from werkzeug.exceptions import HTTPException, RequestedRangeNotSatisfiable
 
-from gridline.errors import GridlineError, LimitExceeded, NotAuthenticated
+from gridline.errors import GridlineError, LimitExceeded, NotAuthenticated, RateExceeded
 
 RETRY_AFTER_SECONDS = 2
 LIMIT_RETRY_AFTER_SECONDS = 60
@@ -34,6 +35,8 @@ def _ours(error: GridlineError) -> Response:
     response = jsonify(error.body())
     response.status_code = error.status
     _advise(response, retryable=error.retryable)
+    if isinstance(error, RateExceeded):
+        _advise_to_wait(response, error.wait_seconds)
     if isinstance(error, NotAuthenticated):
         response.headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, LimitExceeded):
@@ -77,4 +80,11 @@ def _advise(response: Response, *, retryable: bool) -> None:
     if retryable:
         response.headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
     else:
+        response.headers["x-should-retry"] = "false"
+
+
+def _advise_to_wait(response: Response, seconds: float) -> None:
+    """SDKs try twice more and wait for a minute at most each time: what takes longer is not worth the tries."""
+    response.headers["Retry-After"] = str(min(max(1, math.ceil(seconds)), LIMIT_RETRY_AFTER_SECONDS))
+    if seconds > 2 * LIMIT_RETRY_AFTER_SECONDS:
         response.headers["x-should-retry"] = "false"

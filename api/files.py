@@ -3,12 +3,12 @@
 import re
 from typing import Any
 
-from flask import Blueprint, Response, current_app
+from flask import Blueprint, Response, current_app, request
 
-from api import auth, bodies, multipart, paging, ranges
+from api import auth, bodies, multipart, paging, ranges, rates
 from api.reference.operations import FORM, Content, operation
 from gridline import limits, storage
-from gridline.db.work import unit_of_work
+from gridline.db.work import reading, unit_of_work
 from gridline.errors import InvalidRequest
 from gridline.files import keeping, receiving, retention
 from gridline.files.objects import file_object
@@ -111,11 +111,15 @@ def create_file() -> dict[str, Any]:
     """Store an upload as it streams in; on any refusal nothing of it is left."""
     who = auth.caller()
     bodies.refuse_encoded()
+    rates.admit_upload(who.account_id, request.content_length)
     with unit_of_work() as work:
         receiving.check_room(work, who.account_id)
     with receiving.receive(storage.store(), who.account_id, current_app.config["PROFILE"]) as incoming:
         form = UploadForm(incoming)
-        multipart.read_form(form)
+        try:
+            multipart.read_form(form)
+        finally:
+            rates.count_upload(who.account_id, incoming.bytes)
         expires_after_seconds = form.finish()
     file = receiving.keep(storage.store(), incoming, expires_after_seconds=expires_after_seconds)
     metrics.UPLOADED_BYTES.inc(file.bytes)
@@ -136,7 +140,7 @@ def list_files() -> dict[str, Any]:
     limit = paging.query_limit(default=limits.FILES_PAGE_DEFAULT, most=limits.FILES_PAGE_MAX)
     order = paging.query_one_of("order", ("asc", "desc"))
     purpose = paging.query_one_of("purpose", PURPOSES)
-    with unit_of_work() as work:
+    with reading() as work:
         files, has_more = keeping.page(
             work,
             account_id=auth.caller().account_id,
@@ -152,7 +156,7 @@ def list_files() -> dict[str, Any]:
 @operation("Files", "retrieveFile", "Look at a file", returns="File", refuses=("not_found",))
 def show_file(file_id: str) -> dict[str, Any]:
     """One file's object."""
-    with unit_of_work() as work:
+    with reading() as work:
         return file_object(keeping.get(work, account_id=auth.caller().account_id, file_id=file_id))
 
 
@@ -168,9 +172,13 @@ def show_file(file_id: str) -> dict[str, Any]:
 )
 def download_file(file_id: str) -> Response:
     """The file's bytes."""
-    with unit_of_work() as work:
-        file = keeping.get(work, account_id=auth.caller().account_id, file_id=file_id)
-    return ranges.download(storage.store(), file)
+    who = auth.caller()
+    with reading() as work:
+        file = keeping.get(work, account_id=who.account_id, file_id=file_id)
+    response = ranges.download(storage.store(), file)
+    if request.method != "HEAD":
+        rates.admit_download(who.account_id, response.content_length or 0)
+    return response
 
 
 @blueprint.delete("/files/<file_id>")

@@ -31,9 +31,13 @@ def _end(response: Response) -> Response:
     seconds = time.monotonic() - g.begun
     method = request.method if request.method in _METHODS else "other"
     route = request.url_rule.rule if request.url_rule else "unknown"
-    response.headers["x-request-id"] = g.request_id
-    response.headers["openai-processing-ms"] = str(int(seconds * 1000))
-    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers.extend(
+        {
+            "x-request-id": g.request_id,
+            "openai-processing-ms": str(int(seconds * 1000)),
+            "X-Content-Type-Options": "nosniff",
+        }
+    )
     metrics.HTTP_REQUESTS.labels(method, route, str(response.status_code)).inc()
     metrics.HTTP_REQUEST_SECONDS.labels(method, route).observe(seconds)
     if route not in _QUIET:

@@ -10,6 +10,7 @@
     │   ├── Conflict                  409 (a state that forbids the call)
     │   ├── TooLarge                  413
     │   └── LimitExceeded             429 limit_exceeded, with limit and use
+    ├── RateExceeded                  429 rate_limit_exceeded, too much in a short time: waiting helps
     ├── Unavailable                   503, a dependency is away: retrying helps
     └── InvariantBroken               a promise of ours does not hold; nothing was written
 
@@ -113,6 +114,19 @@ class LimitExceeded(Refused):
     status = 429
     type = "rate_limit_error"
     default_code = "limit_exceeded"
+
+
+class RateExceeded(GridlineError):
+    """Raised when too much came in a short time; ``limit`` holds the limit and the use, ``wait_seconds`` what helps."""
+
+    status = 429
+    type = "rate_limit_error"
+    default_code = "rate_limit_exceeded"
+    retryable = True
+
+    def __init__(self, message: str, *, limit: dict[str, Any], wait_seconds: float) -> None:
+        super().__init__(message, limit=limit)
+        self.wait_seconds = wait_seconds
 
 
 class Unavailable(GridlineError):

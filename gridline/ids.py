@@ -27,17 +27,13 @@ PREFIXES = {
 
 def new(kind: str) -> str:
     """A fresh id of a kind of PREFIXES."""
-    return PREFIXES[kind] + "".join(secrets.choice(ALPHABET) for _ in range(RANDOM_CHARS))
+    return PREFIXES[kind] + _base62(secrets.randbelow(len(ALPHABET) ** RANDOM_CHARS))
 
 
 def derived(kind: str, *parts: str | int) -> str:
     """The one id that these parts have: a retry finds what the first try wrote."""
     number = int.from_bytes(sha256("\x1f".join(str(part) for part in (kind, *parts)).encode()).digest())
-    chars = []
-    for _ in range(RANDOM_CHARS):
-        number, index = divmod(number, len(ALPHABET))
-        chars.append(ALPHABET[index])
-    return PREFIXES[kind] + "".join(chars)
+    return PREFIXES[kind] + _base62(number)
 
 
 def pattern(kind: str) -> str:
@@ -48,3 +44,12 @@ def pattern(kind: str) -> str:
 def is_id(kind: str, value: str) -> bool:
     """Whether the text has the shape of an id of this kind (says nothing about existence)."""
     return re.fullmatch(pattern(kind), value) is not None
+
+
+def _base62(number: int) -> str:
+    """The last RANDOM_CHARS digits of the number in base 62, lowest first."""
+    chars = []
+    for _ in range(RANDOM_CHARS):
+        number, index = divmod(number, len(ALPHABET))
+        chars.append(ALPHABET[index])
+    return "".join(chars)

@@ -51,6 +51,9 @@ class Settings:
     api_host: str = _setting("127.0.0.1", "Address that the API listens on.")
     api_port: int = _setting(8000, "Port of the API.")
     api_url: str = _setting("", "Public URL of the API; empty: http://127.0.0.1:<api_port>.")
+    rate_storage: str = _setting(
+        "memory://", "Where request rates are counted: memory:// (each process its own) or redis://host:port."
+    )
     dashboard_port: int = _setting(8501, "Port of the dashboard.")
     dashboard_url: str = _setting(
         "", "Public URL of the dashboard; empty: http://127.0.0.1:<dashboard_port>."

@@ -45,6 +45,17 @@ BATCHES_CREATED = Counter(
     ["endpoint", "window"],
     registry=REGISTRY,
 )
+RATE_REFUSALS = Counter(
+    "gridline_rate_refusals_total",
+    "Requests refused with 429 rate_limit_exceeded. kind: requests, uploads, downloads or wrong_tokens.",
+    ["kind"],
+    registry=REGISTRY,
+)
+RATE_ERRORS = Counter(
+    "gridline_rate_errors_total",
+    "Requests let through uncounted because the storage of the rates failed.",
+    registry=REGISTRY,
+)
 
 # The keeper: the platform as the database knows it.
 KEEPER_LEADER = Gauge(

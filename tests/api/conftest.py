@@ -13,8 +13,10 @@ import openai
 import pytest
 from sqlalchemy import Engine, create_engine
 
+from api import rates
 from api.app import create_app
 from api.serve import make_server
+from api.windows import Windows
 from gridline.batches import moves
 from gridline.batches.states import Status
 from gridline.catalog import cards
@@ -106,6 +108,14 @@ def pepper(monkeypatch: pytest.MonkeyPatch) -> None:
     """Token hashes are made with a pepper that only the test knows."""
     chosen = replace(read_settings({}), token_pepper="pepper")
     monkeypatch.setattr(tokens, "settings", lambda: chosen)
+
+
+@pytest.fixture(autouse=True)
+def windows(monkeypatch: pytest.MonkeyPatch) -> Windows:
+    """Each test begins with nothing used of any rate."""
+    fresh = Windows("memory://")
+    monkeypatch.setattr(rates, "windows", lambda: fresh)
+    return fresh
 
 
 def customer(address: str, name: str, scopes: tuple[str, ...] = tokens.SCOPES) -> Iterator[Customer]:

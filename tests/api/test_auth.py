@@ -8,6 +8,7 @@ import openai
 import pytest
 from sqlalchemy import Engine
 
+from gridline import limits
 from gridline.customers import tokens
 from gridline.db.work import unit_of_work
 from gridline.storage.objects import Store
@@ -68,8 +69,11 @@ def wrong(ann: Customer) -> dict[str, list[str]]:
     }
 
 
-def test_without_a_good_token_every_route_says_401(ann: Customer, address: str) -> None:
+def test_without_a_good_token_every_route_says_401(
+    ann: Customer, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Missing, malformed, unknown: 401 invalid_api_key on each route, as JSON, before anything else is looked at."""
+    monkeypatch.setattr(limits, "WRONG_TOKENS_PER_MINUTE_MAX", 10_000)
     with httpx.Client(base_url=address, verify=False) as http:
         for method, path in ROUTES:
             for name, values in wrong(ann).items():
