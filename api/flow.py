@@ -57,6 +57,10 @@ class Flow:
             size -= len(piece)
         return b"".join(pieces)
 
+    def read1(self, size: int) -> bytes:
+        """Some of the next bytes, at most ``size``, as they came; none at the end."""
+        return self._next(size)
+
     def getfile(self) -> "Flow":
         """What a thread reads the body from."""
         return self

@@ -14,7 +14,7 @@ from werkzeug.http import parse_options_header
 from gridline import limits
 from gridline.errors import InvalidRequest
 
-CHUNK_BYTES = 256 * 1024
+CHUNK_BYTES = 1024 * 1024
 # A part's head holds a file's name, which is refused by its length, not by its head's.
 _HEAD_LINE_BYTES_MAX = 64 * 1024
 # What may stand before the first part. Nothing should.
@@ -69,7 +69,7 @@ def _events(boundary: str) -> Iterator[multipart.MultipartSegment | bytes | None
     preamble_bytes = 0
     passing = False
     while not parser.closed:
-        chunk = request.stream.read(CHUNK_BYTES)
+        chunk = request.stream.read1(CHUNK_BYTES)  # type: ignore[attr-defined]
         if passing and part and chunk and b"\r" not in chunk:
             # No boundary is in it, so it need not be searched for one: most of a file goes this way.
             part.bytes_received += len(chunk)

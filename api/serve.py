@@ -34,7 +34,7 @@ WAITING_ANSWER_BYTES_MAX = 2 * 1000**3
 IDLE_SECONDS_MAX = 120
 """A kept connection without a request is closed after this; SDKs keep theirs for seconds only."""
 WATCH_SECONDS = 5
-RECEIVE_BYTES = 256 * 1024
+RECEIVE_BYTES = 1024 * 1024
 
 _LOG = logging.getLogger("gridline.api")
 

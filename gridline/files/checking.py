@@ -3,8 +3,8 @@
 Line by line checking comes with the batch (gridline.lines). Memory is bounded by one line, whatever arrives.
 """
 
-import codecs
 import re
+import struct
 
 import jiter
 
@@ -48,7 +48,7 @@ class InputCheck:
     def __init__(self, *, bytes_max: int, lines_max: int) -> None:
         self._bytes_max = bytes_max
         self._lines_max = lines_max
-        self._decoder = codecs.getincrementaldecoder("utf-8")("strict")
+        self._cut = b""
         self._bytes = 0
         self._requests = 0
         self._in_line = False
@@ -106,10 +106,16 @@ class InputCheck:
             self._first_line(chunk)
 
     def _decode(self, chunk: bytes, *, final: bool) -> None:
+        """Hold the bytes to be UTF-8; a character that the chunk's end cuts waits for the next chunk."""
+        if chunk.isascii() and not self._cut:
+            return
+        data = self._cut + chunk
+        whole = len(data) if final else _whole_characters(data)
+        self._cut = data[whole:]
         try:
-            self._decoder.decode(chunk, final)
+            _hold_utf8(data, whole)
         except UnicodeDecodeError as error:
-            near = max(self._bytes - len(chunk) + error.start, 0)
+            near = max(self._bytes - len(data) + error.start, 0)
             raise FileRefused(
                 f"The file must be UTF-8 encoded, and near byte {near} it is not. "
                 "Save it as UTF-8 and upload it again.",
@@ -187,5 +193,35 @@ def too_many_requests(lines_max: int) -> FileTooLarge:
 
 
 def _end_of_blank(data: bytes | bytearray, start: int) -> int:
+    if start < len(data) and data[start] > ord(" "):
+        return start  # as at the beginning of nearly every line
     blank = _BLANK.match(data, start)
     return start if blank is None else blank.end()
+
+
+def _whole_characters(data: bytes) -> int:
+    """Bytes up to the end of the last character that is not cut."""
+    for back in range(1, min(len(data), 3) + 1):
+        byte = data[-back]
+        if byte >= 0xC0:  # noqa: PLR2004 - the first byte of a character of several
+            length = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2  # noqa: PLR2004 - UTF-8's own numbers
+            return len(data) - back if length > back else len(data)
+        if byte < 0x80:  # noqa: PLR2004 - ASCII
+            break
+    return len(data)
+
+
+def _hold_utf8(data: bytes, size: int) -> None:
+    """Check the first ``size`` bytes without making a string of them, which would take most of an upload's time.
+
+    Raises:
+        UnicodeDecodeError: they are not UTF-8.
+    """
+    import pyarrow
+
+    offsets = pyarrow.py_buffer(struct.pack("=2i", 0, size))
+    text = pyarrow.StringArray.from_buffers(1, offsets, pyarrow.py_buffer(data))
+    try:
+        text.validate(full=True)
+    except pyarrow.ArrowInvalid:
+        data[:size].decode()
