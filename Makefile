@@ -76,8 +76,25 @@ test: environments-dev browser lint types ## All tests that show the product wor
 	@$(RUN) pytest -q -m "(stack or engine or airflow or browser) and not deep" $(T)
 
 .PHONY: test-deep
-test-deep: environments-dev browser ## The long tests, at most 40 minutes more
+test-deep: environments-dev conformance-clients browser ## The long tests, at most 40 minutes more
 	@$(RUN) pytest -q -m deep $(T)
+
+# The tokens go from make to the suite through the environment: a command line shows in process lists.
+.PHONY: conformance
+conformance: export CONFORMANCE_BASE_URL := $(or $(BASE_URL),$(CONFORMANCE_BASE_URL))
+conformance: export CONFORMANCE_TOKEN := $(or $(TOKEN),$(CONFORMANCE_TOKEN))
+conformance: export CONFORMANCE_OTHER_TOKEN := $(or $(OTHER_TOKEN),$(CONFORMANCE_OTHER_TOKEN))
+conformance: $(if $(BASE_URL)$(CONFORMANCE_BASE_URL),,environments-dev) conformance-clients ## Both official SDKs and every reported fault, on a stack of its own or at BASE_URL=… (TOKEN=…)
+	@$(RUN) pytest -q -m conformance $(if $(BASE_URL)$(CONFORMANCE_BASE_URL),,--write-conformance) tests/conformance
+
+# The old openai-python, and openai-node.
+NODE_CLIENT = tests/conformance/node
+.PHONY: conformance-clients
+conformance-clients: checks-dev $(NODE_CLIENT)/node_modules/.package-lock.json
+	@$(INSTALL) openai-oldest
+
+$(NODE_CLIENT)/node_modules/.package-lock.json: $(NODE_CLIENT)/package-lock.json | checks-dev
+	@cd $(NODE_CLIENT) && PATH="$(CURDIR)/.venv/bin:$$PATH" npm ci --silent && touch node_modules/.package-lock.json
 
 # The browser tests need a real Chromium; as root it is installed here, else they say how.
 .PHONY: browser

@@ -26,6 +26,13 @@ TEMPLATE = "gridline_template"
 _CHILDREN_FIRST = [table.name for table in reversed(METADATA.sorted_tables)]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The option of the conformance suite; pytest asks for it here, before it looks into the suite's folder."""
+    parser.addoption(
+        "--write-conformance", action="store_true", help="write docs/conformance.md if the whole suite passed"
+    )
+
+
 def free_port() -> int:
     """A loopback port that was free a moment ago."""
     with socket.socket() as probe:

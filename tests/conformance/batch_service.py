@@ -170,7 +170,11 @@ class Service:
         self, lines: Lines, endpoint: str = CHAT_ENDPOINT, *, seconds: float = 60
     ) -> list[dict[str, Any]]:
         """The errors of a batch that has to fail at validation, without files, usage or a hold."""
-        batch = self.finished(self.created(lines, endpoint, seconds=seconds)["id"], seconds=seconds)
+        return self.errors_of(self.created(lines, endpoint, seconds=seconds)["id"], seconds=seconds)
+
+    def errors_of(self, batch_id: str, *, seconds: float = 60) -> list[dict[str, Any]]:
+        """The errors of a batch that has to fail at validation, once it has."""
+        batch = self.finished(batch_id, seconds=seconds)
         assert batch["status"] == "failed", batch
         assert isinstance(batch["failed_at"], int)
         assert batch["errors"]["object"] == "list"

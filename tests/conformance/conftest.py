@@ -17,10 +17,12 @@ import pytest
 
 from gridline.settings import inherited_environment, read_settings
 from tests.conformance.batch_service import CHAT_ENDPOINT, EMBEDDINGS_ENDPOINT, Secret, Service
+from tests.conformance.page import Results
 from tests.conformance.walks import CLIENTS, Client, lay_out, report, start
 from tests.stack import Stack
 
 HERE = Path(__file__).parent
+RESULTS = Results()
 CUSTOMERS: list[Service] = []
 """Every customer that the suite made, for tidying up after them."""
 RAISE_LIMITS = (
@@ -37,6 +39,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(mark)
             if item.get_closest_marker("timeout") is None:
                 item.add_marker(pytest.mark.timeout(600))  # the first test waits for the stack
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Note what came of each test."""
+    if report.nodeid.startswith("tests/conformance/") and (
+        report.when == "call" or report.outcome != "passed"
+    ):
+        RESULTS.add(report.nodeid.rpartition("::")[2], report.outcome)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Write the page of the suite, if that was asked for."""
+    if config.getoption("--write-conformance"):
+        terminalreporter.write_line(RESULTS.write())
 
 
 def given(name: str) -> str:
