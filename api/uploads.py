@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from flask import Blueprint, current_app
+from flask import Blueprint, current_app, request
 
-from api import auth, bodies, multipart
+from api import auth, bodies, multipart, rates
 from api.reference.operations import FORM, Content, operation
 from gridline import storage
-from gridline.db.work import unit_of_work
+from gridline.db.work import reading, unit_of_work
 from gridline.errors import InvalidRequest
 from gridline.files import assembling, parts, uploads
 from gridline.files.objects import part_object, upload_object
@@ -117,12 +117,17 @@ def create_upload() -> dict[str, Any]:
 )
 def add_part(upload_id: str) -> dict[str, Any]:
     """Store one part as it streams in; on any refusal nothing of it is left."""
-    with unit_of_work() as work:
-        room = parts.room(work, account_id=auth.caller().account_id, upload_id=upload_id)
+    account_id = auth.caller().account_id
+    with reading() as work:
+        room = parts.room(work, account_id=account_id, upload_id=upload_id)
     bodies.refuse_encoded()
+    rates.admit_upload(account_id, request.content_length)
     with parts.receive(storage.store(), room) as incoming:
         form = PartForm(incoming)
-        multipart.read_form(form)
+        try:
+            multipart.read_form(form)
+        finally:
+            rates.count_upload(account_id, incoming.bytes)
         form.finish()
     return part_object(parts.keep(storage.store(), incoming))
 
@@ -139,7 +144,7 @@ def add_part(upload_id: str) -> dict[str, Any]:
 def complete_upload(upload_id: str) -> dict[str, Any]:
     """Make the file of its parts; the same call again answers the same."""
     account_id = auth.caller().account_id
-    with unit_of_work() as work:
+    with reading() as work:
         # First of all: another account's upload and none get one answer, whatever the body is.
         uploads.get(work, account_id=account_id, upload_id=upload_id)
     wanted = parse_complete(bodies.json_body())
