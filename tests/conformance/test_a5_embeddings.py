@@ -84,9 +84,8 @@ def test_case_71_token_ids(service: Service) -> None:
 def test_case_72_dimensions_and_models(service: Service) -> None:
     """Only the model's own dimensions are taken; a model at the other's endpoint is refused by line."""
     wrong: list[Any] = [service.dimensions + 1, service.dimensions // 2, 0, -1, "256", 1.5, True]
-    for error in refused(service, [{"dimensions": one} for one in wrong]):
-        assert error["param"] == "body.dimensions"
-    (mismatch,) = refused(service, [{"model": service.chat}])
+    *errors, mismatch = refused(service, [*({"dimensions": one} for one in wrong), {"model": service.chat}])
+    assert {error["param"] for error in errors} == {"body.dimensions"}
     assert (mismatch["code"], mismatch["param"]) == ("model_not_found", "body.model")
     embedding_on_chat = service.chat_line("a", model=service.embedding)
     (mismatch,) = service.expect_fail([embedding_on_chat], CHAT_ENDPOINT)
