@@ -54,7 +54,7 @@ def complete(
         parts = _ordered(work, upload, wanted.part_ids)
         receiving.check_room(work, account_id)
     try:
-        incoming = _assemble(store, profile, upload, parts, wanted.md5)
+        incoming = _assemble(store, profile, upload, parts, digest=wanted.md5)
     except ObjectMissing as missing:
         # The objects go only after the upload has ended, so another call ended it while this one read.
         with unit_of_work() as work:
@@ -107,7 +107,7 @@ def _ordered(work: Work, upload: Upload, part_ids: Sequence[str]) -> list[Upload
 
 
 def _assemble(
-    store: Store, profile: Profile, upload: Upload, parts: Sequence[UploadPart], digest: str | None
+    store: Store, profile: Profile, upload: Upload, parts: Sequence[UploadPart], *, digest: str | None
 ) -> Incoming:
     """The parts as one object under a fresh key, which no row names yet."""
     hashed = md5(usedforsecurity=False)
