@@ -11,7 +11,7 @@ from flask import Flask
 from api import auth
 from api.reference import headers, parameters, refusals, schemas
 from api.reference.introduction import TAGS, introduction
-from api.reference.operations import JSON, Content, Operation, said_by
+from api.reference.operations import FORM, JSON, Content, Operation, said_by
 from api.reference.shapes import Schema
 from gridline import __version__
 from gridline.profiles.profile import Profile
@@ -175,4 +175,20 @@ def _headers(names: tuple[str, ...]) -> Json:
 
 def _content(content: Content, known: dict[str, Schema]) -> Json:
     schema = {"$ref": f"#/components/schemas/{content.schema}"}
-    return {content.media_type: {"schema": schema, "example": schemas.example_of(schema, known)}}
+    shown: Json = {"schema": schema, "example": schemas.example_of(schema, known)}
+    if content.media_type == FORM:
+        keys = known[content.schema]["properties"]
+        shown["encoding"] = {
+            name: _file_part(name) for name, one in keys.items() if "contentMediaType" in one
+        }
+    return {content.media_type: shown}
+
+
+def _file_part(name: str) -> Json:
+    """That a field of a form is a file, which needs a file name."""
+    disposition = {
+        "description": "With a file name.",
+        "schema": {"type": "string"},
+        "example": f'form-data; name="{name}"; filename="requests.jsonl"',
+    }
+    return {"headers": {"Content-Disposition": disposition}}

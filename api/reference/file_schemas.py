@@ -103,7 +103,7 @@ def _upload_form(profile: Profile) -> Schema:
         {
             "file": {
                 "type": "string",
-                "contentMediaType": "application/jsonl",
+                "contentMediaType": "application/octet-stream",
                 "description": "The file part, with a file name that ends in `.jsonl`: UTF-8, one `InputLine` on each "
                 f"line, at most {profile.file_bytes_max:,} bytes and {profile.file_lines_max:,} requests.",
                 "examples": [_LINE],
