@@ -1,7 +1,7 @@
 """What a chat completions line may say: OpenAI's keys and ranges, and the body that the engine is sent."""
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from gridline.limits import CHOICES_PER_LINE_MAX, STOP_SEQUENCES_MAX, TOP_LOGPROBS_MAX
 from gridline.lines.card import Card
@@ -38,8 +38,7 @@ GREEDY_BELOW = 1e-5
 """Temperatures under this are greedy to the engine."""
 
 
-@dataclass(frozen=True)
-class ChatRequest:
+class ChatRequest(NamedTuple):
     """A chat line that keeps every rule."""
 
     body: dict[str, Any]
@@ -63,42 +62,28 @@ def read_chat(values: dict[str, Any], card: Card, judge: SchemaJudge) -> ChatReq
         JudgeUnavailable: this machine cannot judge a schema.
     """
     body = Fields(values, "body")
-    body.not_streamed_nor_stored()
+    if "stream" in values or "store" in values:
+        body.not_streamed_nor_stored()
     body.only(ALLOWED)
-    body.text("user")  # Accepted and not passed on: nothing here acts on it.
+    if "user" in values:
+        body.text("user")  # Accepted and not passed on: nothing here acts on it.
     choices = body.integer("n", 1, CHOICES_PER_LINE_MAX) or 1
     messages = _messages(body)
-    clean: dict[str, Any] = {
-        "model": card.id,
-        "messages": messages,
-        "n": choices if choices > 1 else None,
-        **_sampling(body, choices),
-        "stop": _stop(body),
-        **_logprobs(body),
-        "response_format": read_response_format(body, judge),
-    }
-    return ChatRequest(
-        body={key: value for key, value in clean.items() if value is not None},
-        messages=messages,
-        max_tokens=_max_tokens(body, card),
-        choices=choices,
-    )
-
-
-def _sampling(body: Fields, choices: int) -> dict[str, Any]:
-    """Everything that steers the sampler."""
-    sampling: dict[str, Any] = {
-        "temperature": body.number("temperature", 0, 2),
-        "top_p": body.number("top_p", 0, 1, low_included=False),
-        "presence_penalty": body.number("presence_penalty", -2, 2),
-        "frequency_penalty": body.number("frequency_penalty", -2, 2),
-        "seed": body.integer("seed", -INT64_MAX - 1, INT64_MAX),
-    }
-    temperature = sampling["temperature"]
-    if choices > 1 and temperature is not None and temperature < GREEDY_BELOW:
+    clean: dict[str, Any] = {"model": card.id, "messages": messages}
+    if choices > 1:
+        clean["n"] = choices
+    # Most lines set few keys, and a file may have 50,000 lines: only keys that are there are looked at.
+    for key, read in _READERS.items():
+        if values.get(key) is not None:
+            clean[key] = read(body)
+    if choices > 1 and clean.get("temperature", 1) < GREEDY_BELOW:
         # The engine refuses several greedy choices, OpenAI does not. Its most likely token is the same answer.
-        sampling |= {"temperature": 1, "top_k": 1}
-    return sampling
+        clean |= {"temperature": 1, "top_k": 1}
+    if values.get("response_format") is not None:
+        form = read_response_format(body, judge)
+        if form is not None:
+            clean["response_format"] = form
+    return ChatRequest(clean, messages, _max_tokens(body, card), choices)
 
 
 def _max_tokens(body: Fields, card: Card) -> int | None:
@@ -112,20 +97,17 @@ def _max_tokens(body: Fields, card: Card) -> int | None:
     return old if new is None else new
 
 
-def _logprobs(body: Fields) -> dict[str, Any]:
-    """Whether token probabilities are asked for, and how many beside the chosen one."""
-    logprobs = body.flag("logprobs")
+def _top_logprobs(body: Fields) -> int | None:
+    """How many tokens beside the chosen one have their probability told."""
     top = body.integer("top_logprobs", 0, TOP_LOGPROBS_MAX)
-    if top is not None and not logprobs:
+    if not body.flag("logprobs"):
         body.refuse("top_logprobs", "'top_logprobs' needs 'logprobs' to be true.")
-    return {"logprobs": logprobs, "top_logprobs": top}
+    return top
 
 
-def _stop(body: Fields) -> list[str] | None:
+def _stop(body: Fields) -> list[str]:
     """One to four texts, none of them empty."""
-    value = body.values.get("stop")
-    if value is None:
-        return None
+    value = body.values["stop"]
     if type(value) not in {str, list}:
         body.wrong_type("stop", "a string or an array of strings")
     stops: list[str] = [value] if type(value) is str else value
@@ -148,21 +130,28 @@ def _messages(body: Fields) -> list[dict[str, str]]:
         body.wrong_type("messages", "an array")
     if not value:
         body.refuse("messages", "Invalid 'messages': expected at least one message, but got an empty array.")
-    return [_message(one, f"{body.param('messages')}[{index}]") for index, one in enumerate(value)]
+    return [_message(one, index) for index, one in enumerate(value)]
 
 
-def _message(value: object, path: str) -> dict[str, str]:
+def _message(value: object, index: int) -> dict[str, str]:
     """One message of a text conversation."""
+    if type(value) is dict and len(value) == 2:  # noqa: PLR2004 - the plain message: a role and its text
+        role, content = value.get("role"), value.get("content")
+        if type(role) is str and type(content) is str and role in ROLES:
+            return {"role": ROLES[role], "content": content}
+    path = f"body.messages[{index}]"
     if type(value) is not dict:
         raise LineRefused(
             f"Invalid message: expected an object, but got {kind_of(value)} instead.", param=path
         )
     message = Fields(value, path)
     message.only(frozenset({"role", "content", "name"}))
-    role = message.text("role")
-    if role not in ROLES:
-        message.refuse("role", f"Invalid 'role': expected {', '.join(ROLES)}, but got {shown(role)} instead.")
-    clean = {"role": ROLES[role], "content": _content(message)}
+    given = message.text("role")
+    if given not in ROLES:
+        message.refuse(
+            "role", f"Invalid 'role': expected {', '.join(ROLES)}, but got {shown(given)} instead."
+        )
+    clean = {"role": ROLES[given], "content": _content(message)}
     name = message.text("name")
     return clean if name is None else {**clean, "name": name}
 
@@ -184,3 +173,16 @@ def _content(message: Fields) -> str:
             message.refuse("content", f"Content parts must be text, but got {shown(kind)} instead.")
         texts.append(part["text"])
     return "\n".join(texts)
+
+
+_READERS: dict[str, Callable[[Fields], Any]] = {
+    "temperature": lambda body: body.number("temperature", 0, 2),
+    "top_p": lambda body: body.number("top_p", 0, 1, low_included=False),
+    "presence_penalty": lambda body: body.number("presence_penalty", -2, 2),
+    "frequency_penalty": lambda body: body.number("frequency_penalty", -2, 2),
+    "seed": lambda body: body.integer("seed", -INT64_MAX - 1, INT64_MAX),
+    "stop": _stop,
+    "logprobs": lambda body: body.flag("logprobs"),
+    "top_logprobs": _top_logprobs,
+}
+"""How each key is read that the engine is sent as it is."""

@@ -1,7 +1,6 @@
 """What an embeddings line may say, and the body that the engine is sent."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gridline.limits import EMBEDDING_INPUTS_PER_LINE_MAX
 from gridline.lines.card import Card
@@ -12,8 +11,7 @@ ALLOWED = frozenset({"model", "input", "encoding_format", "dimensions", "user", 
 FORMATS = ("float", "base64")
 
 
-@dataclass(frozen=True)
-class EmbeddingRequest:
+class EmbeddingRequest(NamedTuple):
     """An embeddings line that keeps every rule."""
 
     body: dict[str, Any]

@@ -1,9 +1,15 @@
 """What can be wrong with a line, and with the model files that lines are measured by."""
 
+import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from gridline.errors import InvalidRequest, Unavailable
+from gridline.limits import BATCH_ERROR_BYTES_MAX
+
+PARAM_BYTES_MAX = 200
+JSON_CHAR_BYTES_MAX = 12
+"""What a character beyond the first 65,536 takes as JSON: two escapes."""
 
 
 class LineRefused(InvalidRequest):
@@ -26,6 +32,16 @@ class JudgeUnavailable(Unavailable):
     """Raised when the process that judges JSON schemas does not start on this machine."""
 
 
+def shortened(text: str, bytes_max: int) -> str:
+    """The text cut to so many bytes of JSON, with an ellipsis where it was cut."""
+    if len(text) * JSON_CHAR_BYTES_MAX <= bytes_max or len(json.dumps(text)) <= bytes_max:
+        return text
+    text = text[:bytes_max]
+    while len(json.dumps(text)) > bytes_max - JSON_CHAR_BYTES_MAX:
+        text = text[: len(text) * 7 // 8]
+    return f"{text}…"
+
+
 @dataclass(frozen=True)
 class LineError:
     """One entry of a batch's ``errors.data``."""
@@ -35,6 +51,13 @@ class LineError:
     param: str | None
     line: int | None
     """Physical line of the file, from 1; None where it concerns the file."""
+
+    @classmethod
+    def of(cls, refusal: LineRefused, line: int | None) -> "LineError":
+        """The entry of a refusal, cut so that the list of a whole file stays small, whatever characters are in it."""
+        param = refusal.param and shortened(refusal.param, PARAM_BYTES_MAX)
+        room = BATCH_ERROR_BYTES_MAX - len(json.dumps([refusal.code, param, line]))
+        return cls(str(refusal.code), shortened(refusal.message, room), param, line)
 
     def as_dict(self) -> dict[str, Any]:
         """The entry as OpenAI's BatchError."""

@@ -51,6 +51,8 @@ class Fields:
 
     def only(self, allowed: frozenset[str]) -> None:
         """Refuse every key outside the list, unless it is null."""
+        if self.values.keys() <= allowed:
+            return
         for key, value in self.values.items():
             if key not in allowed and value is not None:
                 self.refuse(key, f"Unsupported parameter: {shown(key)} is not supported in the Batch API.")

@@ -1,15 +1,14 @@
 """Physical lines out of a stream of bytes, in flat memory. Knows nothing of what a line says."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gridline.limits import LINE_BYTES_MAX
 
 BOM = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True)
-class PhysicalLine:
+class PhysicalLine(NamedTuple):
     """One line that is not blank."""
 
     number: int
@@ -30,24 +29,30 @@ def physical_lines(chunks: Iterable[bytes], *, bytes_max: int = LINE_BYTES_MAX) 
     for chunk in chunks:
         *ended, rest = chunk.split(b"\n")
         for piece in ended:
-            size += len(piece)
-            yield from _line(number, size, [*held, piece], bytes_max)
-            number, size, held = number + 1, 0, []
+            line = _line(number, size + len(piece), b"".join([*held, piece]) if held else piece, bytes_max)
+            if line is not None:
+                yield line
+            number += 1
+            if held or size:
+                size, held = 0, []
         size += len(rest)
         if rest and size <= bytes_max + len(BOM) + 1:
             held.append(rest)
         elif rest:
             held = []
-    yield from _line(number, size, held, bytes_max)
+    line = _line(number, size, b"".join(held), bytes_max)
+    if line is not None:
+        yield line
 
 
-def _line(number: int, size: int, pieces: list[bytes], bytes_max: int) -> Iterator[PhysicalLine]:
-    """The line, or nothing when it is blank."""
+def _line(number: int, size: int, data: bytes, bytes_max: int) -> PhysicalLine | None:
+    """The line, or None when it is blank; ``size`` counts what was not kept too."""
     if size > bytes_max + len(BOM) + 1:
-        yield PhysicalLine(number, size, None)
-        return
-    data = b"".join(pieces).removesuffix(b"\r")
+        return PhysicalLine(number, size, None)
+    if data.endswith(b"\r"):
+        data = data[:-1]
     if number == 1:
         data = data.removeprefix(BOM)
-    if data and not data.isspace():
-        yield PhysicalLine(number, len(data), data if len(data) <= bytes_max else None)
+    if not data or data.isspace():
+        return None
+    return PhysicalLine(number, len(data), data if len(data) <= bytes_max else None)

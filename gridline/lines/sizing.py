@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gridline.lines.card import Card
 from gridline.lines.chat import ChatRequest
@@ -15,8 +16,7 @@ TOO_LONG = "context_length_exceeded"
 BAD_REQUEST = 400
 
 
-@dataclass(frozen=True)
-class Pending:
+class Pending(NamedTuple):
     """A well-formed line whose tokens are not counted yet."""
 
     line: int
@@ -25,8 +25,7 @@ class Pending:
     request: ChatRequest | EmbeddingRequest
 
 
-@dataclass(frozen=True)
-class Accepted:
+class Accepted(NamedTuple):
     """A line for the engine."""
 
     line: int

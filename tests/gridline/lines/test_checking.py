@@ -259,7 +259,7 @@ def test_case_71_out_of_vocabulary(check: Check, store: Store) -> None:
 
 def test_case_73_most_inputs_a_batch(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
     """The inputs of all lines together are limited; the line that goes over is named, once."""
-    monkeypatch.setattr("gridline.lines.checking.EMBEDDING_INPUTS_PER_BATCH_MAX", 5)
+    monkeypatch.setattr("gridline.lines.screening.EMBEDDING_INPUTS_PER_BATCH_MAX", 5)
     lines = [embedding_line(f"{number}", input=["w1", "w2"]) for number in range(4)]
     assert found(check(*lines, endpoint=EMBEDDINGS)) == [("invalid_request", 3)]
     assert check(*lines[:2], endpoint=EMBEDDINGS).errors == ()
