@@ -10,7 +10,7 @@ from api.batches import checked_id
 from api.reference.operations import Content, operation
 from gridline import limits, storage
 from gridline.batches import partial
-from gridline.db.work import unit_of_work
+from gridline.db.work import reading
 
 CHUNK_BYTES = 256 * 1024
 JSONL = "application/jsonl"
@@ -39,7 +39,7 @@ def list_results(batch_id: str) -> Response:
         default=limits.RESULTS_PAGE_LINES_DEFAULT, most=limits.RESULTS_PAGE_LINES_MAX
     )
     after = paging.query("after")
-    with unit_of_work() as work:
+    with reading() as work:
         standing = partial.standing(work, account_id=auth.caller().account_id, batch_id=batch_id)
     page, incomplete = partial.page(storage.store(), standing, after=after, lines_max=lines_max)
     answer = Response(_chunks(page.file), content_type=JSONL)
