@@ -9,7 +9,7 @@ from api import auth, bodies, multipart, paging, ranges, rates
 from api.reference.operations import FORM, Content, operation
 from gridline import limits, storage
 from gridline.db.work import reading, unit_of_work
-from gridline.errors import InvalidRequest
+from gridline.errors import InvalidRequest, RateExceeded
 from gridline.files import keeping, receiving, retention
 from gridline.files.objects import file_object
 from gridline.telemetry import metrics
@@ -176,8 +176,12 @@ def download_file(file_id: str) -> Response:
     with reading() as work:
         file = keeping.get(work, account_id=who.account_id, file_id=file_id)
     response = ranges.download(storage.store(), file)
-    if request.method != "HEAD":
-        rates.admit_download(who.account_id, response.content_length or 0)
+    try:
+        if request.method != "HEAD":
+            rates.admit_download(who.account_id, response.content_length or 0)
+    except RateExceeded:
+        response.close()
+        raise
     return response
 
 

@@ -57,6 +57,9 @@ class Bucket:
         except FileNotFoundError as error:
             raise ObjectMissing(key) from error
 
+    def open_file(self, key: str) -> None:  # noqa: ARG002  # a folder looks there
+        """None: an object in a bucket is no file."""
+
     @contextmanager
     def writer(self, key: str) -> Iterator["PartsWriter"]:
         """Visible as a whole at the end of the block, or not at all."""

@@ -77,13 +77,16 @@ class Folder:
 
     def stream(self, key: str, start: int, end: int, chunk_bytes: int) -> Iterator[bytes]:
         """Bytes start to end (exclusive, within the object)."""
+        # Opened by the call, not at the first chunk: a reader that began keeps a deleted object's bytes.
+        return _chunks(self.open_file(key), start, end, chunk_bytes)
+
+    def open_file(self, key: str) -> BinaryIO:
+        """The object as an open file; raises ObjectMissing."""
         try:
-            # Opened by the call, not at the first chunk: a reader that began keeps a deleted object's bytes.
             with _translated():
-                source = (self.root / key).open("rb")
+                return (self.root / key).open("rb")
         except FileNotFoundError as error:
             raise ObjectMissing(key) from error
-        return _chunks(source, start, end, chunk_bytes)
 
     def list(self, prefix: str) -> list[str]:
         """Keys, in any order."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 from urllib.parse import unquote, urlsplit
 
 from gridline.errors import SettingInvalid
@@ -48,6 +48,9 @@ class Backend(Protocol):
 
     def stream(self, key: str, start: int, end: int, chunk_bytes: int) -> Iterator[bytes]:
         """Bytes start to end (exclusive, within the object)."""
+
+    def open_file(self, key: str) -> BinaryIO | None:
+        """The object as an open file; None where objects are no files."""
 
     def writer(self, key: str) -> AbstractContextManager[ObjectWriter]:
         """Visible as a whole at the end of the block, or not at all."""
@@ -117,6 +120,14 @@ class Store:
             raise ObjectMissing(key)
         last = size if end is None else min(end, size)
         return self._backend.stream(key, start, last, chunk_bytes) if start < last else iter(())
+
+    def open_file(self, key: str) -> BinaryIO | None:
+        """The object as an open file, whose bytes stay even when it is deleted; None where objects are no files.
+
+        Raises:
+            ObjectMissing: there is none.
+        """
+        return self._backend.open_file(_checked(key))
 
     def writer(self, key: str) -> AbstractContextManager[ObjectWriter]:
         """A block that writes an object of any size in flat memory.

@@ -112,6 +112,20 @@ def test_ranges(store: Store) -> None:
         assert b"".join(store.stream("k", start=start, end=end, chunk_bytes=4)) == expected
 
 
+def test_an_object_in_a_folder_is_an_open_file(tmp_path: Path) -> None:
+    """It keeps its bytes when it is deleted, a missing one is said to be missing, and a bucket has no files."""
+    store = Store(tmp_path.as_uri())
+    store.put_once("k", b"0123456789")
+    opened = store.open_file("k")
+    assert opened is not None
+    with opened:
+        store.delete("k")
+        assert opened.read() == b"0123456789"
+    with pytest.raises(ObjectMissing):
+        store.open_file("k")
+    assert Store("s3://bucket/prefix").open_file("k") is None
+
+
 def test_writer(store: Store) -> None:
     """A written object is visible as a whole at the end of its block and not before."""
     with store.writer("big/one") as sink:
@@ -159,7 +173,7 @@ def test_listings_say_when(store: Store) -> None:
 def test_keys_stay_inside(tmp_path: Path, key: str) -> None:
     """A key can name nothing outside its store and nothing that is not an object."""
     store = Store(tmp_path.as_uri())
-    for call in (store.read, store.delete, store.size, store.stream, store.writer):
+    for call in (store.read, store.delete, store.size, store.stream, store.open_file, store.writer):
         with pytest.raises(KeyRefused):
             call(key)
     with pytest.raises(KeyRefused):
