@@ -1,15 +1,19 @@
 """Who may call what: tokens, scopes, and the same answer for everything that is wrong."""
 
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import httpx
 import openai
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 from gridline import limits
 from gridline.customers import tokens
+from gridline.customers.tables import Account
 from gridline.db.work import unit_of_work
 from gridline.storage.objects import Store
 from tests.api.conftest import Customer, customer
@@ -123,3 +127,41 @@ def test_a_reading_token_cannot_reach_a_file_by_a_wrong_method(scoped: Scoped) -
     """HEAD reads like GET; other methods on a known address are 405, whoever asks."""
     assert scoped.reader.http.head("/v1/files").status_code == 200
     assert scoped.reader.http.put("/v1/files").status_code == 405
+
+
+def test_a_revocation_elsewhere_holds_within_five_seconds(
+    ann: Customer, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred clients are calling when another process revokes: what is sent 5 seconds later is a 401, for each."""
+    monkeypatch.setattr(limits, "WRONG_TOKENS_PER_MINUTE_MAX", 10_000)
+    with unit_of_work() as work:
+        work.session.get_one(Account, ann.account_id).requests_per_minute_max = 1_000_000
+    calling = threading.Barrier(101, timeout=60)
+    revoked = threading.Event()
+    let_in: list[float] = []
+
+    def call_until_refused() -> int:
+        headers = {"Authorization": f"Bearer {ann.token}"}
+        with httpx.Client(base_url=address, headers=headers, verify=False, timeout=60) as http:
+            status = http.get("/v1/batches").status_code
+            calling.wait()
+            until = time.monotonic() + 60
+            while status == 200 and time.monotonic() < until:
+                begun = time.monotonic()
+                status = http.get("/v1/batches").status_code
+                if status == 200 and revoked.is_set():
+                    let_in.append(begun)
+        return status
+
+    with ThreadPoolExecutor(100) as pool:
+        clients = [pool.submit(call_until_refused) for _ in range(100)]
+        calling.wait()
+        with unit_of_work() as work:
+            work.session.execute(
+                text("UPDATE tokens SET revoked_at = clock_timestamp() WHERE account_id = :id"),
+                {"id": ann.account_id},
+            )
+        moment = time.monotonic()
+        revoked.set()
+        assert [client.result() for client in clients] == [401] * 100
+    assert [begun - moment for begun in let_in if begun > moment + 5] == []

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Engine, event, select, text
 
 from gridline.clock import FrozenClock
-from gridline.customers import tokens
+from gridline.customers import memory, tokens
 from gridline.customers.errors import ScopeUnknown
 from gridline.customers.tables import Audit, Token
 from gridline.db.work import unit_of_work
@@ -124,3 +124,98 @@ def test_issuing_and_revoking_are_audited_without_the_text(account_id: str) -> N
         ("token.revoked", "operator:bob"),
     ]
     assert all(row.details["token_id"] == token.id and secret not in str(row.details) for row in rows)
+
+
+class Monotonic:
+    """The clock that a process's memory goes by, moved by the test."""
+
+    def __init__(self) -> None:
+        self.seconds = 1_000.0
+
+    def monotonic(self) -> float:
+        """Now."""
+        return self.seconds
+
+
+@pytest.fixture
+def passing(monkeypatch: pytest.MonkeyPatch) -> Monotonic:
+    """An empty memory, and the clock it goes by."""
+    clock = Monotonic()
+    monkeypatch.setattr(tokens, "_MEMORY", memory.Memory())
+    monkeypatch.setattr(tokens, "time", clock)
+    monkeypatch.setattr(memory, "time", clock)
+    return clock
+
+
+def recognise(secret: str) -> memory.Bearer:
+    with unit_of_work() as work:
+        return tokens.recognise(work, secret)
+
+
+def test_a_good_token_is_remembered_for_a_moment(account_id: str, passing: Monotonic) -> None:
+    """Two seconds without a look-up: account, token, scopes and requests a minute; then the database is asked again."""
+    token, secret = issue(account_id, "read")
+    assert tokens.remembered(secret) is None
+    bearer = recognise(secret)
+    assert bearer == memory.Bearer(account_id, token.id, frozenset({"read"}), 600)
+    passing.seconds += 1.9
+    assert tokens.remembered(secret) == bearer
+    assert tokens.remembered(secret + " ") is None
+    passing.seconds += 0.1
+    assert tokens.remembered(secret) is None
+
+
+def test_what_was_revoked_elsewhere_is_believed_for_no_longer(
+    account_id: str, passing: Monotonic, owner: Engine
+) -> None:
+    """Two seconds after the look-up began, whatever happened during it; product and cases promise five."""
+    token, secret = issue(account_id)
+    recognise(secret)
+    with owner.begin() as connection:
+        connection.execute(text("UPDATE tokens SET revoked_at = now() WHERE id = :id"), {"id": token.id})
+    passing.seconds += tokens.REMEMBERED_SECONDS
+    assert tokens.remembered(secret) is None
+    with pytest.raises(NotAuthenticated):
+        recognise(secret)
+    assert tokens.REMEMBERED_SECONDS < 5
+
+
+def test_a_revocation_here_works_at_once(account_id: str, passing: Monotonic) -> None:
+    """The process that revokes forgets in the same moment."""
+    token, secret = issue(account_id)
+    recognise(secret)
+    with unit_of_work() as work:
+        tokens.revoke(work, account_id, token.id, actor="operator:ann")
+    assert tokens.remembered(secret) is None
+
+
+def test_memory_ends_where_the_token_expires(account_id: str, clock: FrozenClock, passing: Monotonic) -> None:
+    """A token with half a second to live is remembered for half a second."""
+    token, secret = issue(account_id)
+    with unit_of_work() as work:
+        work.session.get_one(Token, token.id).expires_at = clock.now() + timedelta(seconds=0.5)
+    recognise(secret)
+    passing.seconds += 0.4
+    assert tokens.remembered(secret) is not None
+    passing.seconds += 0.1
+    assert tokens.remembered(secret) is None
+
+
+def test_what_opens_nothing_is_never_remembered(account_id: str, passing: Monotonic) -> None:
+    """A wrong token costs the same each time, and one that is made later works at once."""
+    for _ in range(2):
+        with pytest.raises(NotAuthenticated):
+            recognise("gl_live_" + "a" * 38)
+    assert tokens._MEMORY._known == {}
+
+
+def test_memory_is_bounded(account_id: str, passing: Monotonic, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ever new tokens take no more room: the oldest is asked for again."""
+    monkeypatch.setattr(memory, "BEARERS_MAX", 3)
+    secrets = [issue(account_id)[1] for _ in range(5)]
+    for secret in secrets:
+        recognise(secret)
+    assert [tokens.remembered(secret) is not None for secret in secrets] == [False, False, True, True, True]
+    recognise(secrets[2])
+    recognise(secrets[0])
+    assert [tokens.remembered(secret) is not None for secret in secrets] == [True, False, True, False, True]
