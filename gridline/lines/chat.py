@@ -48,11 +48,6 @@ class ChatRequest(NamedTuple):
     """Tokens asked for per choice; None: as many as there is room for."""
     choices: int
 
-    @property
-    def size(self) -> int:
-        """Characters of the prompt, about."""
-        return sum(len(message["content"]) for message in self.messages)
-
 
 def read_chat(values: dict[str, Any], card: Card, judge: SchemaJudge) -> ChatRequest:
     """The request that this body makes of this model.

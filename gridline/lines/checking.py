@@ -7,18 +7,18 @@ from pathlib import Path
 from gridline.limits import BATCH_ERRORS_LISTED_MAX, FILE_LINES_MAX
 from gridline.lines.card import Card
 from gridline.lines.errors import LineError, LineRefused
-from gridline.lines.partitions import PartitionPlan, Spool, cut, write_partitions
+from gridline.lines.partitions import PartitionPlan, RowSpool, Spool, cut, write_partitions
 from gridline.lines.reading import PhysicalLine, physical_lines
 from gridline.lines.schema_judge import SchemaJudge
 from gridline.lines.screening import Screening
-from gridline.lines.segments import ResultRow, write_rows
+from gridline.lines.segments import SCHEMA as REFUSED_SCHEMA
 from gridline.lines.sizing import Accepted, Pending, Sizer
 from gridline.lines.tokens import model_tokens
 from gridline.storage import layout
 from gridline.storage.objects import Store
 
 PENDING_LINES_MAX = 1_000
-PENDING_CHARS_MAX = 1 << 20
+PENDING_BYTES_MAX = 1 << 20
 """Lines are counted together for speed, and no more than this is held for it."""
 
 
@@ -60,9 +60,9 @@ def check_file(
         ModelNotPrepared: this machine lacks the model's tokenizer.
         JudgeUnavailable: this machine cannot judge JSON schemas.
     """
-    with Spool() as spool, SchemaJudge() as judge:
+    with Spool() as spool, RowSpool(REFUSED_SCHEMA) as refused, SchemaJudge() as judge:
         screening = Screening(endpoint, cards, models_folder=models_folder, judge=judge)
-        check = _Pass(batch_id, screening, models_folder, spool)
+        check = _Pass(batch_id, screening, models_folder, spool, refused)
         for line in physical_lines(store.stream(file_key)):
             if not check.read(line):
                 break
@@ -73,8 +73,8 @@ def check_file(
         plans = cut(spool.weights, card.partition_tokens) if card and spool.weights else []
         if card:
             write_partitions(store, spool, plans, batch_id=batch_id, endpoint=endpoint, card=card)
-        if check.refused:
-            store.replace(layout.refused_key(batch_id), write_rows(check.refused))
+        if refused.rows:
+            refused.copy(store, layout.refused_key(batch_id))
     return check.outcome(tuple(plans))
 
 
@@ -86,14 +86,14 @@ class _Pass:
     screening: Screening
     models_folder: Path
     spool: Spool
+    refused: RowSpool
     total: int = 0
     errors: list[LineError] = field(default_factory=list)
     errors_total: int = 0
     ceiling_nanos: int = 0
     input_tokens: int = 0
-    refused: list[ResultRow] = field(default_factory=list)
     _pending: list[Pending] = field(default_factory=list)
-    _pending_chars: int = 0
+    _pending_bytes: int = 0
     _sizer: Sizer | None = None
 
     def read(self, line: PhysicalLine) -> bool:
@@ -109,8 +109,8 @@ class _Pass:
             return True
         if not self.errors_total:
             self._pending.append(Pending(self.total - 1, custom_id, request))
-            self._pending_chars += request.size
-            if len(self._pending) >= PENDING_LINES_MAX or self._pending_chars >= PENDING_CHARS_MAX:
+            self._pending_bytes += line.size
+            if len(self._pending) >= PENDING_LINES_MAX or self._pending_bytes >= PENDING_BYTES_MAX:
                 self._count()
         return True
 
@@ -130,7 +130,7 @@ class _Pass:
             card=self.screening.card,
             ceiling_nanos=self.ceiling_nanos,
             input_tokens=self.input_tokens,
-            refused=len(self.refused),
+            refused=self.refused.rows,
             partitions=partitions,
         )
 
@@ -147,7 +147,7 @@ class _Pass:
         if card is None or not self._pending:
             return
         self._sizer = self._sizer or Sizer(self.batch_id, card, model_tokens(self.models_folder / card.id))
-        accepted = []
+        accepted, refused = [], []
         for one in self._sizer.size(self._pending):
             if isinstance(one, Accepted):
                 accepted.append(one)
@@ -155,7 +155,8 @@ class _Pass:
                 self.ceiling_nanos += one.input_tokens * card.input_price_nanos
                 self.ceiling_nanos += one.output_tokens_max * card.output_price_nanos
             else:
-                self.refused.append(one)
+                refused.append(one)
         self.spool.add(accepted)
+        self.refused.append(refused)
         self._pending.clear()
-        self._pending_chars = 0
+        self._pending_bytes = 0

@@ -26,11 +26,6 @@ class EmbeddingRequest(NamedTuple):
         """Embeddings that the line asks for."""
         return len(self.texts) or len(self.token_ids)
 
-    @property
-    def size(self) -> int:
-        """Characters of the inputs, about."""
-        return sum(map(len, self.texts)) + sum(map(len, self.token_ids))
-
 
 def read_embeddings(values: dict[str, Any], card: Card) -> EmbeddingRequest:
     """The request that this body makes of this model.

@@ -22,6 +22,7 @@ from gridline.storage.objects import ObjectWriter, Store
 
 FORMAT = 1
 READ_ROWS = 1_000
+COPY_BYTES = 1 << 20
 
 SCHEMA = pa.schema(
     [
@@ -43,14 +44,14 @@ class PartitionPlan:
     tokens: int
 
 
-class Spool:
-    """Accepted lines in input order, on local disk: where to cut is known only when all were seen."""
+class RowSpool:
+    """Rows of one schema, appended some at a time, on local disk: a file's rows are more than memory should hold."""
 
-    def __init__(self) -> None:
+    def __init__(self, schema: pa.Schema) -> None:
+        self.rows = 0
+        self._schema = schema
         self._file: BinaryIO = tempfile.TemporaryFile(prefix="gridline-lines-")  # noqa: SIM115 - closed by __exit__
-        self._writer = pq.ParquetWriter(self._file, SCHEMA, compression="zstd")
-        self.weights = array("q")
-        """Tokens per line, prompt and answer together."""
+        self._writer = pq.ParquetWriter(self._file, schema, compression="zstd")
 
     def __enter__(self) -> Self:
         return self
@@ -61,19 +62,43 @@ class Spool:
         self._writer.close()
         self._file.close()
 
-    def add(self, lines: Sequence[Accepted]) -> None:
-        """Append lines."""
-        if lines:
-            columns = [[getattr(one, name) for one in lines] for name in SCHEMA.names]
-            arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
-            self._writer.write_table(pa.Table.from_arrays(arrays, schema=SCHEMA))
-            self.weights.extend(one.input_tokens + one.output_tokens_max for one in lines)
+    def append(self, rows: Sequence[object]) -> None:
+        """Add rows: objects with an attribute for every field of the schema."""
+        if rows:
+            columns = [[getattr(one, name) for one in rows] for name in self._schema.names]
+            arrays = [
+                pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)
+            ]
+            self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
+            self.rows += len(rows)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Everything that was added, in order; nothing can be added afterwards."""
         self._writer.close()
         self._file.seek(0)
         yield from pq.ParquetFile(self._file).iter_batches(batch_size=READ_ROWS)
+
+    def copy(self, store: Store, key: str) -> None:
+        """Write everything that was added as one object; nothing can be added afterwards."""
+        self._writer.close()
+        self._file.seek(0)
+        with store.writer(key) as out:
+            while chunk := self._file.read(COPY_BYTES):
+                out.write(chunk)
+
+
+class Spool(RowSpool):
+    """Accepted lines in input order: where to cut is known only when all were seen."""
+
+    def __init__(self) -> None:
+        super().__init__(SCHEMA)
+        self.weights = array("q")
+        """Tokens per line, prompt and answer together."""
+
+    def add(self, lines: Sequence[Accepted]) -> None:
+        """Append lines."""
+        self.append(lines)
+        self.weights.extend(one.input_tokens + one.output_tokens_max for one in lines)
 
 
 def cut(weights: Sequence[int], partition_tokens: int) -> list[PartitionPlan]:

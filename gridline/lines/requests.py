@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import jiter
 
-from gridline.limits import CUSTOM_ID_CHARS_MAX, JSON_DEPTH_MAX, LINE_BYTES_MAX
+from gridline.limits import CUSTOM_ID_CHARS_MAX, JSON_DEPTH_MAX, LINE_BRACKETS_MAX, LINE_BYTES_MAX
 from gridline.lines.errors import LineRefused
 from gridline.lines.fields import depth_of, kind_of, shown
 from gridline.lines.reading import BOM, PhysicalLine
@@ -78,6 +78,14 @@ def _read_object(line: PhysicalLine) -> dict[str, Any]:
     if line.data is None:
         raise LineRefused(
             f"This line is {line.size} bytes long; the limit is {LINE_BYTES_MAX} bytes. Split the request."
+        )
+    if (
+        len(line.data) > LINE_BRACKETS_MAX
+        and line.data.count(b"{") + line.data.count(b"[") > LINE_BRACKETS_MAX
+    ):
+        # Two bytes of JSON may become seventy of memory.
+        raise LineRefused(
+            f"This line holds more than the limit of {LINE_BRACKETS_MAX} opening brackets. Split the request."
         )
     try:
         value = jiter.from_json(line.data, allow_inf_nan=False, catch_duplicate_keys=True)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from gridline.limits import SCHEMA_BYTES_MAX, SCHEMA_COUNT_MAX, SCHEMA_DEPTH_MAX
+from gridline.limits import SCHEMA_BYTES_MAX, SCHEMA_COUNT_MAX, SCHEMA_DEPTH_MAX, SCHEMA_PATTERNS_MAX
 from gridline.lines.fields import depth_of, shown
 
 COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
@@ -21,6 +21,9 @@ def bound_problem_of(text: str) -> str | None:
     schema = json.loads(text)
     if depth_of(schema) > SCHEMA_DEPTH_MAX:
         return f"it is nested deeper than the limit of {SCHEMA_DEPTH_MAX} levels."
+    patterns = len({pattern for _, pattern in patterns_of(schema)})
+    if patterns > SCHEMA_PATTERNS_MAX:
+        return f"it has {patterns} different 'pattern's, and the limit is {SCHEMA_PATTERNS_MAX}."
     return _count_problem(schema) or _reference_problem(schema)
 
 
@@ -96,3 +99,12 @@ def _resolved(root: dict[str, Any], reference: str) -> object:
         else:
             return None
     return node
+
+
+def patterns_of(schema: object) -> Iterator[tuple[str, str]]:
+    """Every regular expression inside, after the keyword that it stands at."""
+    for node in _objects(schema):
+        if isinstance(node.get("pattern"), str):
+            yield "pattern", node["pattern"]
+        if isinstance(node.get("patternProperties"), dict):
+            yield from (("patternProperties", one) for one in node["patternProperties"])

@@ -13,7 +13,7 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,6 +22,7 @@ import jsonschema_rs
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 
 from gridline.limits import SCHEMA_BUILD_SECONDS_MAX, SCHEMA_JUDGE_BYTES_MAX, SCHEMA_JUDGED_SECONDS_MAX
+from gridline.lines.schema_bounds import patterns_of
 from gridline.lines.schema_judge import BYTES, READY, costly_keywords
 
 ENGINE_DEFAULTS: Any = {"whitespace_flexible": True}
@@ -32,7 +33,6 @@ FORCED_TOKENS_MAX = 256
 STATES_MAX = 16_000
 """Lexer states that a walk may make. The engine's matchers give up at 250,000, and take some 100 MB each by then;
 ordinary schemas stay under 5,000 in as many steps, explosive patterns pass 30,000."""
-PATTERNS_MAX = 100
 MESSAGE_CHARS_MAX = 200
 
 Fits = Callable[[Any], bool]
@@ -109,10 +109,7 @@ class Trial:
 
     def _patterns_problem(self, schema: Any) -> str:
         """Each pattern alone, because the walk through the whole schema may never have come to it; or ""."""
-        patterns = dict.fromkeys(pattern for _, pattern in _patterns(schema))
-        if len(patterns) > PATTERNS_MAX:
-            return f"it has {len(patterns)} different 'pattern's, and the limit is {PATTERNS_MAX}"
-        for pattern in patterns:
+        for pattern in {pattern: None for _, pattern in patterns_of(schema)}:
             alone = json.dumps({"type": "string", "pattern": pattern})
             matcher = self._matcher(LLMatcher.grammar_from_json_schema(alone, defaults=ENGINE_DEFAULTS))
             if matcher.is_error():
@@ -200,21 +197,6 @@ def _no_documents(address: str) -> Any:
     raise ValueError(address)
 
 
-def _patterns(schema: Any) -> Iterator[tuple[str, str]]:
-    """Every regular expression inside, after the keyword that it stands at."""
-    stack = [schema]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, dict):
-            if isinstance(node.get("pattern"), str):
-                yield "pattern", node["pattern"]
-            if isinstance(node.get("patternProperties"), dict):
-                yield from (("patternProperties", one) for one in node["patternProperties"])
-            stack.extend(node.values())
-        elif isinstance(node, list):
-            stack.extend(node)
-
-
 def _explained(problem: str, schema: Any) -> str:
     """The library's words on one short line, with the keyword that they speak of."""
     for part, meaning in _MEANINGS:
@@ -222,7 +204,7 @@ def _explained(problem: str, schema: Any) -> str:
             return f"{meaning}."
     line = " ".join(problem.split())[:MESSAGE_CHARS_MAX].rstrip(".")
     if " regex" in f" {line}":
-        keyword = next((keyword for keyword, pattern in _patterns(schema) if pattern in line), "pattern")
+        keyword = next((keyword for keyword, pattern in patterns_of(schema) if pattern in line), "pattern")
         return f"'{keyword}': {line}."
     for part, keyword in _KEYWORDS:
         if part in line:
