@@ -1,9 +1,13 @@
 """What is done so far, over HTTP."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import httpx
 import pytest
@@ -19,6 +23,8 @@ from gridline.storage import layout
 from gridline.storage.objects import Store
 from tests.api.conftest import Customer
 from tests.gridline.batches.bench import Bench
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -169,6 +175,18 @@ def test_our_client_reads_page_by_page(ann: Customer, running: Running, address:
         with pytest.raises(ClientError) as caught:
             client.results(running.id, after="x")
         assert caught.value.status == 400
+
+
+def test_the_docs_snippet_follows_a_batch(ann: Customer, running: Running, address: str) -> None:
+    """The Python of docs/api.md, as it stands there, yields every line once and ends with the batch."""
+    page = ROOT.joinpath("docs", "api.md").read_text()
+    (snippet,) = re.findall(r"```python\n(import json, time\n.*?)```", page, re.DOTALL)
+    known: dict[str, Any] = {}
+    exec(snippet, known)
+    naps = iter([lambda: running.close(4, 2), lambda: running.close(0, 1, 3), running.finish])
+    known["time"] = SimpleNamespace(sleep=lambda seconds: next(naps)())
+    found = [line["custom_id"] for line in known["follow"](running.id, ann.token, address)]
+    assert found == ["c4", "c2", "c0", "c1", "c3"]
 
 
 def test_a_large_page_is_cut_and_sent_whole(

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import func, select
@@ -58,7 +59,7 @@ def test_two_first_attempts_are_two_batches(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("other", [{"token_id": "tok_2"}, {"user_agent": "curl/8"}])
-def test_another_sender_is_no_retry(bench: Bench, other: dict[str, str]) -> None:
+def test_another_sender_is_no_retry(bench: Bench, other: dict[str, Any]) -> None:
     """Another token or another User-Agent is another program, whatever it counts."""
     request = wanted(bench)
     first = bench.sent(request, FIRST)
@@ -160,12 +161,12 @@ def test_order_of_metadata_is_not_another_body(bench: Bench) -> None:
     "other", [{"endpoint": "/v1/embeddings"}, {"completion_window": "72h"}, {"metadata": None},
               {"output_expires_after_seconds": 3_600}]
 )  # fmt: skip
-def test_every_field_counts_for_a_key(bench: Bench, other: dict[str, object]) -> None:
+def test_every_field_counts_for_a_key(bench: Bench, other: dict[str, Any]) -> None:
     """Whatever differs in the body, the key is taken."""
     request = wanted(bench)
     bench.sent(request, Sent(key="k"))
     with pytest.raises(Conflict) as caught:
-        bench.sent(replace(request, **other), Sent(key="k"))  # type: ignore[arg-type]
+        bench.sent(replace(request, **other), Sent(key="k"))
     assert (caught.value.code, caught.value.param) == ("idempotency_conflict", "Idempotency-Key")
 
 

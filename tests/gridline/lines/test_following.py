@@ -2,6 +2,7 @@
 
 import json
 import os
+import tracemalloc
 from datetime import datetime
 from pathlib import Path
 from unittest import mock
@@ -214,6 +215,21 @@ def test_lines_are_those_of_the_files(store: Store) -> None:
     )  # fmt: skip
     lines = [line for key in keys for line in store.read(key).splitlines(keepends=True)]
     assert sorted(found) == sorted(lines)
+
+
+def test_memory_does_not_grow_with_the_page(store: Store) -> None:
+    """A page of 30 MB is made in the memory of a segment or two."""
+    for number in range(30):
+        close(store, 0, 1, *[row(10 * number + place, text="x" * 100_000) for place in range(10)], at=number)
+    tracemalloc.start()
+    try:
+        page = Follower(store, BATCH, ONE, ended=False).page(Cursor(), lines_max=1_000, refused=True)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    page.file.close()
+    assert page.bytes > 30_000_000
+    assert peak < 6_000_000
 
 
 EVENTS = st.lists(
