@@ -1,7 +1,7 @@
 """What can be wrong with a line, and with the model files that lines are measured by."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from gridline.errors import InvalidRequest, Unavailable
@@ -56,8 +56,9 @@ class LineError:
     def of(cls, refusal: LineRefused, line: int | None) -> "LineError":
         """The entry of a refusal, cut so that the list of a whole file stays small, whatever characters are in it."""
         param = refusal.param and shortened(refusal.param, PARAM_BYTES_MAX)
-        room = BATCH_ERROR_BYTES_MAX - len(json.dumps([refusal.code, param, line]))
-        return cls(str(refusal.code), shortened(refusal.message, room), param, line)
+        whole = cls(str(refusal.code), refusal.message, param, line)
+        room = BATCH_ERROR_BYTES_MAX - len(json.dumps({**whole.as_dict(), "message": ""}))
+        return replace(whole, message=shortened(refusal.message, room))
 
     def as_dict(self) -> dict[str, Any]:
         """The entry as OpenAI's BatchError."""
