@@ -92,9 +92,9 @@ class InputCheck:
         for magic, name in _COMPRESSED.items():
             if head.startswith(magic):
                 raise FileRefused(f"The file is compressed ({name}). Unpack it and upload the .jsonl itself.")
-        if head.startswith(_UTF16):
+        if head.startswith(_UTF16) or b"\0" in head:  # no JSON holds a null byte
             raise FileRefused(
-                "The file is UTF-16. It must be UTF-8 encoded: save it as UTF-8 and upload it again.",
+                "The file looks like UTF-16. It must be UTF-8 encoded: save it as UTF-8 and upload it again.",
                 code="invalid_encoding",
             )
         self._take(head)

@@ -48,7 +48,7 @@ BAD = {
     "lone surrogate": (b'{"a":"\\ud83d"}\n', "invalid_json_line", "not JSON"),
     "deep": (b"[" * 20_000 + b"]" * 20_000, "invalid_json_line", "not JSON"),
     "utf-16": ((LINE.decode() + "\n").encode("utf-16"), "invalid_encoding", "UTF-16"),
-    "utf-16 without a mark": ("é\n".encode("utf-16-le"), "invalid_encoding", "UTF-8"),
+    "utf-16 without a mark": ((LINE.decode() + "\n").encode("utf-16-le"), "invalid_encoding", "UTF-16"),
     "cp1252": (b'{"a":"\x80"}\n', "invalid_encoding", "UTF-8"),
     "cut character": (LINE + b'\n{"a":"\xc3', "invalid_encoding", "UTF-8"),
     "late bad byte": (LINE + b"\n" + b" " * 200_000 + b"\xff", "invalid_encoding", "UTF-8"),
