@@ -3,14 +3,15 @@
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, request
 
-from api import auth, paging
+from api import auth, paging, rates
 from api.batches import checked_id
 from api.reference.operations import Content, operation
 from gridline import limits, storage
 from gridline.batches import partial
 from gridline.db.work import reading
+from gridline.errors import RateExceeded
 
 CHUNK_BYTES = 256 * 1024
 JSONL = "application/jsonl"
@@ -35,12 +36,13 @@ def list_results(batch_id: str) -> Response:
     refusal and never half a page, and a slow reader holds up nothing.
     """
     checked_id(batch_id)
+    who = auth.caller()
     lines_max = paging.query_limit(
         default=limits.RESULTS_PAGE_LINES_DEFAULT, most=limits.RESULTS_PAGE_LINES_MAX
     )
     after = paging.query("after")
     with reading() as work:
-        standing = partial.standing(work, account_id=auth.caller().account_id, batch_id=batch_id)
+        standing = partial.standing(work, account_id=who.account_id, batch_id=batch_id)
     page, incomplete = partial.page(storage.store(), standing, after=after, lines_max=lines_max)
     answer = Response(_chunks(page.file), content_type=JSONL)
     answer.call_on_close(page.file.close)
@@ -48,6 +50,12 @@ def list_results(batch_id: str) -> Response:
     answer.headers["Gridline-Next-Cursor"] = page.cursor.text(batch_id)
     answer.headers["Gridline-Incomplete"] = "true" if incomplete else "false"
     answer.headers["Cache-Control"] = "private, no-store"
+    try:
+        if request.method != "HEAD":
+            rates.admit_download(who.account_id, page.bytes)
+    except RateExceeded:
+        answer.close()
+        raise
     return answer
 
 

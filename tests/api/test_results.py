@@ -189,6 +189,16 @@ def test_the_docs_snippet_follows_a_batch(ann: Customer, running: Running, addre
     assert found == ["c4", "c2", "c0", "c1", "c3"]
 
 
+def test_pages_count_as_downloads(ann: Customer, running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read here counts towards the bytes that an account may download in an hour; a HEAD is free."""
+    monkeypatch.setattr(limits, "DOWNLOADED_BYTES_PER_HOUR_MAX", 1)
+    assert results(ann, running).status_code == 200
+    running.close(0)
+    assert ann.http.head(f"/gridline/v1/batches/{running.id}/results").status_code == 200
+    answer = results(ann, running)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (429, "rate_limit_exceeded")
+
+
 def test_a_large_page_is_cut_and_sent_whole(
     ann: Customer, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
