@@ -42,6 +42,13 @@ def shortened(text: str, bytes_max: int) -> str:
     return f"{text}…"
 
 
+def _printable(text: str) -> str:
+    """The text with escapes for what no page and no database takes: names of keys may hold any character."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
+
+
 @dataclass(frozen=True)
 class LineError:
     """One entry of a batch's ``errors.data``."""
@@ -55,8 +62,8 @@ class LineError:
     @classmethod
     def of(cls, refusal: LineRefused, line: int | None) -> "LineError":
         """The entry of a refusal, cut so that the list of a whole file stays small, whatever characters are in it."""
-        param = refusal.param and shortened(refusal.param, PARAM_BYTES_MAX)
-        whole = cls(str(refusal.code), refusal.message, param, line)
+        param = refusal.param and shortened(_printable(refusal.param), PARAM_BYTES_MAX)
+        whole = cls(str(refusal.code), _printable(refusal.message), param, line)
         room = BATCH_ERROR_BYTES_MAX - len(json.dumps({**whole.as_dict(), "message": ""}))
         return replace(whole, message=shortened(refusal.message, room))
 

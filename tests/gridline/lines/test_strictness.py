@@ -218,6 +218,21 @@ def test_case_5_reports_are_small(check: Check, name: str) -> None:
     assert len(json.dumps([error.as_dict() for error in checked.errors])) < 100 * 902
 
 
+@pytest.mark.parametrize("place", ["key", "model", "role", "twice"])
+def test_reports_hold_printable_characters(check: Check, place: str) -> None:
+    """NUL, escapes of terminals and their like become escapes: databases refuse the one, terminals obey the other."""
+    odd = "\0\x1b[31m\u2028x"
+    lines = {
+        "key": chat_line(**{odd: 1}),
+        "model": chat_line(model=odd),
+        "role": chat_line(messages=[{"role": odd, "content": "x"}]),
+        "twice": raw(f",{json.dumps(odd)}:1,{json.dumps(odd)}:1"),
+    }
+    (error,) = check(lines[place]).errors
+    assert f"{error.message}{error.param}".isprintable()
+    assert "31m" in error.message
+
+
 SAYS_SECRET: dict[str, dict[str, Any]] = {
     "content parts": {"messages": [{"role": "user", "content": [{"type": "image_url", "text": SECRET}]}]},
     "content of another type": {"messages": [{"role": "user", "content": {"text": SECRET}}]},
