@@ -77,7 +77,8 @@ test: environments-dev browser lint types ## All tests that show the product wor
 
 .PHONY: test-deep
 test-deep: environments-dev conformance-clients browser ## The long tests, at most 40 minutes more
-	@$(RUN) pytest -q -m deep $(T)
+	@$(RUN) pytest -q -m "deep and not stack" $(T)
+	@$(RUN) pytest -q -m "deep and stack" $(T)
 
 # The tokens go from make to the suite through the environment: a command line shows in process lists.
 .PHONY: conformance
