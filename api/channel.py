@@ -14,6 +14,7 @@ from waitress.channel import HTTPChannel
 from waitress.task import ErrorTask
 
 from api.flow import Flow
+from api.heads import Head
 from gridline import ids, limits
 
 FLOWS_MAX = 4
@@ -24,6 +25,8 @@ FLOW_UNTIL_BYTES = 2 * 1024 * 1024
 PACE_SECONDS = 60
 PACE_BYTES_PER_SECOND = 1_000
 """A client in the middle of a request or an answer that moves less over so long a time is cut off."""
+LINGER_SECONDS = 60
+"""So long a client may go on sending after the last answer, before the connection is cut."""
 _TOO_LARGE = 413
 
 
@@ -48,6 +51,7 @@ class JsonErrorTask(ErrorTask):  # type: ignore[misc] # waitress ships no types
             ("Content-Type", "application/json"),
             ("x-request-id", ids.new("request")),
             ("x-should-retry", "false"),
+            ("X-Content-Type-Options", "nosniff"),
         ]
         self.set_close_on_finish()
         self.content_length = len(body)
@@ -58,12 +62,17 @@ class Channel(HTTPChannel):  # type: ignore[misc] # waitress ships no types
     """One connection. All but ``service`` and ``send`` run in the loop's thread only."""
 
     error_task_class = JsonErrorTask
+    parser_class = Head
+
+    # waitress's own, of which mypy knows nothing.
+    request: Any
+    requests: list[Any]
+    close_when_flushed: bool
 
     def __init__(self, *args: Any, **named: Any) -> None:
         self._flow: Flow | None = None
         self._lost = False
-        self._lingering = False
-        self._dropped = 0
+        self._lingering_since: float | None = None
         self._moved = 0
         self._watched_since = time.monotonic()
         super().__init__(*args, **named)
@@ -75,7 +84,7 @@ class Channel(HTTPChannel):  # type: ignore[misc] # waitress ships no types
 
     def readable(self) -> bool:
         """Whether to receive."""
-        if self._lingering:
+        if self._lingering_since is not None:
             return True
         if self._flow is not None and not (self.will_close or self.close_when_flushed):
             return self._flow.has_room()
@@ -84,10 +93,9 @@ class Channel(HTTPChannel):  # type: ignore[misc] # waitress ships no types
     def received(self, data: bytes) -> bool:
         """Take received bytes."""
         self._moved += len(data)
-        if self._lingering:
-            self._dropped += len(data)
-            self.will_close = self._dropped > self.adj.max_request_body_size
-        elif self._flow is None:
+        if self._lingering_since is not None:
+            return False
+        if self._flow is None:
             super().received(data)
             self._begin_flow()
         else:
@@ -142,7 +150,7 @@ class Channel(HTTPChannel):  # type: ignore[misc] # waitress ships no types
 
     def writable(self) -> bool:
         """Whether there is something to send, or a close to be done."""
-        return bool(self.will_close if self._lingering else super().writable())
+        return bool(self.will_close if self._lingering_since is not None else super().writable())
 
     def send(self, data: bytes, do_close: bool = True) -> int:  # noqa: FBT001, FBT002 - waitress's signature
         """Send what the socket takes; returns how much."""
@@ -163,7 +171,7 @@ class Channel(HTTPChannel):  # type: ignore[misc] # waitress ships no types
         if self.will_close:
             self.handle_close()
         elif self.connected and not self.total_outbufs_len:
-            self._lingering = True
+            self._lingering_since = time.monotonic()
             self.socket.shutdown(socket.SHUT_WR)
 
     def handle_close(self) -> None:
@@ -174,14 +182,21 @@ class Channel(HTTPChannel):  # type: ignore[misc] # waitress ships no types
             flow.end()
 
     def watch(self, now: float) -> None:
-        """Close if the client dawdles; called every few seconds with monotonic time."""
+        """Close if the client dawdles; called every few seconds with monotonic time.
+
+        At once, not by ``will_close``: that waits until the client reads, which it may never do.
+        """
+        if self._lingering_since is not None:
+            if now - self._lingering_since >= LINGER_SECONDS:
+                self.handle_close()
+            return
         for_us = self.requests and not self.total_outbufs_len and not (self._flow and self._flow.has_room())
-        under_way = self.request is not None or self.total_outbufs_len or self._lingering
+        under_way = self.request is not None or self.total_outbufs_len
         if under_way and not for_us:
             if now - self._watched_since < PACE_SECONDS:
                 return
             if self._moved < PACE_SECONDS * PACE_BYTES_PER_SECOND:
-                self.will_close = True
+                self.handle_close()
         self._watched_since, self._moved = now, 0
 
     def _all(self) -> "list[Channel]":

@@ -1,5 +1,6 @@
 """A request's body on its way from the loop that receives it to the thread that reads it. Knows no HTTP."""
 
+import sys
 from collections import deque
 from collections.abc import Callable
 from threading import Condition
@@ -45,8 +46,9 @@ class Flow:
             self._ended = True
             self._changed.notify()
 
-    def read(self, size: int) -> bytes:
-        """The next ``size`` bytes; fewer only at the end."""
+    def read(self, size: int = -1) -> bytes:
+        """The next ``size`` bytes; fewer only at the end. Below zero: all."""
+        size = size if size >= 0 else sys.maxsize
         piece = self._next(size)
         if len(piece) in (0, size):
             return piece

@@ -108,7 +108,8 @@ class _Reader:
             self._value += event
             if len(self._value) > limits.FORM_FIELD_BYTES_MAX:
                 raise InvalidRequest(
-                    f"A form field is larger than {limits.FORM_FIELD_BYTES_MAX} bytes.", code="invalid_multipart"
+                    f"A form field is larger than {limits.FORM_FIELD_BYTES_MAX} bytes.",
+                    code="invalid_multipart",
                 )
 
     def _begin(self, part: multipart.MultipartSegment) -> None:

@@ -71,7 +71,7 @@ def make_server(app: Flask, host: str, port: int) -> Any:
 def _maintain(listener: Any, now: float) -> None:
     """Close idle connections as waitress does, and those whose client dawdles."""
     BaseWSGIServer.maintenance(listener, now)
-    for channel in listener.active_channels.values():
+    for channel in list(listener.active_channels.values()):
         channel.watch(time.monotonic())
 
 

@@ -81,7 +81,12 @@ def write_body(path: Path) -> None:
         file.write(field.encode())
         left = limits.FILE_BYTES_MAX
         for number in range(limits.FILE_LINES_MAX - 1):
-            line = {"custom_id": f"line-{number}", "method": "POST", "url": "/v1/chat/completions", "body": body}
+            line = {
+                "custom_id": f"line-{number}",
+                "method": "POST",
+                "url": "/v1/chat/completions",
+                "body": body,
+            }
             data = json.dumps(line, ensure_ascii=False).encode() + b"\n"
             if left < 2 * len(data):
                 break
@@ -189,7 +194,9 @@ def bench_upload(served: servers.Ours, folder: Path) -> None:
     body = folder / "body"
     write_body(body)
     with servers.nginx(folder / "nginx", program) as url:
-        us, nginx = in_turn(UPLOAD_ROUNDS, lambda: upload_to_us(served, body), lambda: upload_to_nginx(url, body))
+        us, nginx = in_turn(
+            UPLOAD_ROUNDS, lambda: upload_to_us(served, body), lambda: upload_to_nginx(url, body)
+        )
     size = body.stat().st_size / MEGABYTE
     for name, found in (("ours", us), ("nginx", nginx)):
         middle = statistics.median(found)

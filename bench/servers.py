@@ -128,17 +128,23 @@ def nginx_program() -> str | None:
     """The nginx of this machine; as root on Debian it is installed when it is missing. None: there is none."""
     places = f"{os.defpath}:/usr/sbin:/usr/local/sbin"
     found = shutil.which("nginx") or shutil.which("nginx", path=places)
-    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
+    installer = shutil.which("apt-get")
+    if found is None and os.geteuid() == 0 and installer:
         print("Installing nginx-light, to compare uploads with")
         quiet = inherited_environment() | {"DEBIAN_FRONTEND": "noninteractive"}
-        for arguments in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", "nginx-light"]):
-            subprocess.run(["apt-get", *arguments], env=quiet, check=False, stdout=subprocess.DEVNULL)
+        for arguments in (
+            ["update", "-qq"],
+            ["install", "-y", "-qq", "--no-install-recommends", "nginx-light"],
+        ):
+            subprocess.run([installer, *arguments], env=quiet, check=False, stdout=subprocess.DEVNULL)
         found = shutil.which("nginx", path=places)
     return found
 
 
 def _clean_environment() -> dict[str, str]:
-    return {name: value for name, value in inherited_environment().items() if not name.startswith("GRIDLINE_")}
+    return {
+        name: value for name, value in inherited_environment().items() if not name.startswith("GRIDLINE_")
+    }
 
 
 def _gridline(environment: dict[str, str], *arguments: str) -> str:

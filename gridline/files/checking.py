@@ -217,11 +217,11 @@ def _hold_utf8(data: bytes, size: int) -> None:
     Raises:
         UnicodeDecodeError: they are not UTF-8.
     """
-    import pyarrow
+    import pyarrow as pa
 
-    offsets = pyarrow.py_buffer(struct.pack("=2i", 0, size))
-    text = pyarrow.StringArray.from_buffers(1, offsets, pyarrow.py_buffer(data))
+    offsets = pa.py_buffer(struct.pack("=2i", 0, size))
+    text = pa.StringArray.from_buffers(1, offsets, pa.py_buffer(data))
     try:
         text.validate(full=True)
-    except pyarrow.ArrowInvalid:
+    except pa.ArrowInvalid:
         data[:size].decode()

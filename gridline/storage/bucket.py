@@ -57,7 +57,7 @@ class Bucket:
         except FileNotFoundError as error:
             raise ObjectMissing(key) from error
 
-    def open_file(self, key: str) -> None:  # noqa: ARG002  # a folder looks there
+    def open_file(self, key: str) -> None:
         """None: an object in a bucket is no file."""
 
     @contextmanager

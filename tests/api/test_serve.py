@@ -1,12 +1,7 @@
 """The server process: memory flat under large uploads, a clean stop."""
 
-import os
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -15,59 +10,16 @@ from sqlalchemy import Engine
 
 from gridline.customers import accounts, tokens
 from gridline.db.work import unit_of_work
-from tests.conftest import free_port
+from tests.serving import Served, serving
 
-ROOT = Path(__file__).resolve().parents[2]
 MEGABYTE = 1000 * 1000
-
-
-@dataclass
-class Served:
-    """The API as an own process."""
-
-    process: subprocess.Popen[bytes]
-    url: str
-
-    def peak_megabytes(self) -> int:
-        """The most memory it ever had in use."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        (line,) = [one for one in status.splitlines() if one.startswith("VmHWM")]
-        return int(line.split()[1]) // 1000
 
 
 @pytest.fixture
 def served(database: Engine, tmp_path: Path) -> Iterator[Served]:
     """``python -m api.serve`` on a free port, ready."""
-    port = free_port()
-    environ = {
-        "PATH": os.environ["PATH"],
-        "GRIDLINE_DATABASE_URL": database.url.render_as_string(hide_password=False),
-        "GRIDLINE_STORE_URL": (tmp_path / "objects").as_uri(),
-        "GRIDLINE_STATE_DIR": str(tmp_path),
-        "GRIDLINE_TOKEN_PEPPER": "pepper",
-        "GRIDLINE_API_PORT": str(port),
-    }
-    process = subprocess.Popen([sys.executable, "-m", "api.serve"], cwd=ROOT, env=environ)
-    url = f"http://127.0.0.1:{port}"
-    try:
-        until(lambda: httpx.get(f"{url}/readyz").status_code == 200)
-        yield Served(process, url)
-    finally:
-        process.kill()
-        process.wait()
-
-
-def until(true: object, seconds: float = 60) -> None:
-    """Wait for a condition; connection errors count as not yet."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        try:
-            if callable(true) and true():
-                return
-        except httpx.TransportError:
-            pass
-        time.sleep(0.05)
-    raise TimeoutError
+    with serving(database, tmp_path) as one:
+        yield one
 
 
 def lines(size: int) -> Iterator[bytes]:
