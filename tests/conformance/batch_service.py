@@ -109,7 +109,7 @@ class Service:
         return self.http.post("/batches", json=asked)
 
     def created(
-        self, lines: Lines, endpoint: str = CHAT_ENDPOINT, *, seconds: float = 120, **more: Any
+        self, lines: Lines, endpoint: str = CHAT_ENDPOINT, *, seconds: float = 300, **more: Any
     ) -> dict[str, Any]:
         """A new batch of these lines; waits while as many batches are open as the account may have."""
         file_id, until = self.file(lines), time.monotonic() + seconds
@@ -128,7 +128,7 @@ class Service:
         return dict(answer.json())
 
     def polls(
-        self, batch_id: str, *, seconds: float = 120, every: float = POLL_SECONDS
+        self, batch_id: str, *, seconds: float = 300, every: float = POLL_SECONDS
     ) -> Iterator[dict[str, Any]]:
         """The batch again and again, until and including its end."""
         until = time.monotonic() + seconds
@@ -140,7 +140,7 @@ class Service:
             assert time.monotonic() < until, f"{batch_id} has not ended after {seconds:.0f} s: {batch}"
             time.sleep(every)
 
-    def finished(self, batch_id: str, *, seconds: float = 120) -> dict[str, Any]:
+    def finished(self, batch_id: str, *, seconds: float = 300) -> dict[str, Any]:
         """The batch once it has ended."""
         return list(self.polls(batch_id, seconds=seconds))[-1]
 
@@ -160,19 +160,19 @@ class Service:
             check(one, read_lines(jsonl(lines)))
         return one
 
-    def run(self, lines: Lines, endpoint: str = CHAT_ENDPOINT, seconds: float = 120, **more: Any) -> Ended:
+    def run(self, lines: Lines, endpoint: str = CHAT_ENDPOINT, seconds: float = 300, **more: Any) -> Ended:
         """Upload, create, wait for the end and read what came; the batch must not fail, and I1 to I3 hold."""
         batch = self.finished(self.created(lines, endpoint, seconds=seconds, **more)["id"], seconds=seconds)
         assert batch["status"] in WITH_FILES, batch
         return self.ended(batch, lines)
 
     def expect_fail(
-        self, lines: Lines, endpoint: str = CHAT_ENDPOINT, *, seconds: float = 60
+        self, lines: Lines, endpoint: str = CHAT_ENDPOINT, *, seconds: float = 150
     ) -> list[dict[str, Any]]:
         """The errors of a batch that has to fail at validation, without files, usage or a hold."""
         return self.errors_of(self.created(lines, endpoint, seconds=seconds)["id"], seconds=seconds)
 
-    def errors_of(self, batch_id: str, *, seconds: float = 60) -> list[dict[str, Any]]:
+    def errors_of(self, batch_id: str, *, seconds: float = 150) -> list[dict[str, Any]]:
         """The errors of a batch that has to fail at validation, once it has."""
         batch = self.finished(batch_id, seconds=seconds)
         assert batch["status"] == "failed", batch
