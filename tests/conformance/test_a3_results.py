@@ -122,7 +122,7 @@ def test_case_41_failures_are_counted_and_explained(service: Service) -> None:
 def test_case_42_completed_means_complete(service: Service) -> None:
     """At the first poll that says completed the files hold every line, however slow some of the answers were."""
     files = {
-        size: [service.chat_line(f"{size}-{n}", max_tokens=1 if n % 2 else 48) for n in range(size)]
+        size: [service.chat_line(f"{size}-{n}", max_tokens=1 if n % 2 else 16) for n in range(size)]
         for size in (1, 2, 6, 25)
     }
     made = {size: service.created(lines) for size, lines in files.items()}
