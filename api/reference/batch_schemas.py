@@ -24,6 +24,7 @@ from gridline.batches.states import Status
 from gridline.profiles.profile import Profile
 
 CREATED = 1767614400
+NO_NUL = r"^[^\u0000]*$"
 _WAIT = REASONS[ReasonCode.GRIDLINE_CAPACITY]
 
 
@@ -48,6 +49,7 @@ def _create(profile: Profile) -> Schema:
             "The input: a file with purpose `batch`.",
             identity("file", "")["examples"][0],
             maxLength=limits.METADATA_KEY_CHARS_MAX,
+            pattern=NO_NUL,
         ),
         "endpoint": choice("Where every line of the input goes.", profile.endpoints),
         "completion_window": choice("The time that the batch has, at the same price.", profile.windows),
@@ -165,11 +167,12 @@ def _metadata() -> Schema:
         "type": "object",
         "description": "Pairs of texts of your own; they come back as they are.",
         "maxProperties": limits.METADATA_PAIRS_MAX,
-        "propertyNames": {"maxLength": limits.METADATA_KEY_CHARS_MAX},
+        "propertyNames": {"maxLength": limits.METADATA_KEY_CHARS_MAX, "pattern": NO_NUL},
         "additionalProperties": {
             "type": "string",
             "description": "Anything without a NUL character.",
             "maxLength": limits.METADATA_VALUE_CHARS_MAX,
+            "pattern": NO_NUL,
         },
         "examples": [{"project": "spring"}],
     }

@@ -9,6 +9,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 from schemathesis import Config, GenerationMode
 
+from gridline import limits
 from tests.api import described
 from tests.api.conftest import LINES, Customer
 
@@ -23,8 +24,9 @@ CHECKS = {"checks": {"negative_data_rejection": {"expected-statuses": REFUSED}}}
 
 
 @pytest.fixture
-def session(mallory: Customer) -> Iterator[requests.Session]:
-    """A client of the customer that schemathesis can use."""
+def session(mallory: Customer, monkeypatch: pytest.MonkeyPatch) -> Iterator[requests.Session]:
+    """A client of the customer that schemathesis can use; it also tries wrong tokens, which are a 401 all the while."""
+    monkeypatch.setattr(limits, "WRONG_TOKENS_PER_MINUTE_MAX", 1_000_000)
     with requests.Session() as one:
         one.trust_env = False
         one.headers["Authorization"] = f"Bearer {mallory.token}"
