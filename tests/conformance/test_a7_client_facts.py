@@ -78,7 +78,8 @@ def test_case_m7_what_only_python_calls_json_is_refused(service: Service) -> Non
         "lone surrogate": good.replace("Say ok", "Say \\ud83d"),
         "control character": good.replace("Say ok", "Say \u0001"),
     }
-    errors = service.expect_fail([good, *bad.values()])
+    lines = [line.replace('"good"', f'"bad-{number}"') for number, line in enumerate(bad.values())]
+    errors = service.expect_fail([good, *lines])
     assert [one["line"] for one in errors] == list(range(2, len(bad) + 2))
     codes = {name: one["code"] for name, one in zip(bad, errors, strict=True)}
     assert set(codes.values()) <= {"invalid_json_line", "invalid_request"}, codes
