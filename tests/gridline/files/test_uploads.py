@@ -1,9 +1,12 @@
 """Uploads in parts: opening, room for parts, and the ends without a file."""
 
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import Engine
 
 from gridline import ids, limits
 from gridline.clock import FrozenClock
@@ -13,6 +16,7 @@ from gridline.db.work import unit_of_work
 from gridline.errors import InvalidRequest, LimitExceeded, NotFound, TooLarge, Unavailable
 from gridline.files import parts, uploads
 from gridline.files.errors import UploadNotPending
+from gridline.files.requests import UploadRequest
 from gridline.files.tables import Upload, UploadPart
 from gridline.storage.objects import Store
 from tests.gridline.files.conftest import LINE
@@ -65,6 +69,30 @@ def test_the_last_pending_upload_is_opened_once(sender: Sender) -> None:
         sender.open(1)
     answers = together(10, lambda: sender.open(1))
     assert sorted(type(answer).__name__ for answer in answers) == ["LimitExceeded"] * 9 + ["str"]
+
+
+def test_a_create_waits_for_one_that_is_not_committed(sender: Sender, owner: Engine) -> None:
+    """While the twentieth upload is being opened another create waits, and then counts it."""
+    for _ in range(19):
+        sender.open(1)
+    wanted = UploadRequest("r.jsonl", "batch", 1, "application/jsonl")
+    with ThreadPoolExecutor(1) as pool:
+        with unit_of_work() as work:
+            uploads.create(work, account_id=sender.account_id, request=wanted)
+            late = pool.submit(sender.open, 1)
+            end = time.monotonic() + 20
+            while not (late.done() or blocked(owner)):
+                assert time.monotonic() < end
+        with pytest.raises(LimitExceeded):
+            late.result()
+
+
+def blocked(owner: Engine) -> bool:
+    """Whether a transaction of this database waits for another's lock."""
+    with owner.connect() as connection:
+        return bool(
+            connection.exec_driver_sql("SELECT count(*) FROM pg_locks WHERE NOT granted").scalar_one()
+        )
 
 
 def test_a_full_account_opens_no_upload(sender: Sender) -> None:
