@@ -5,17 +5,14 @@ twice the time: its bytes are written to a temporary file first. So a body that 
 while it arrives, for a few connections at a time; all others wait as waitress has it.
 """
 
-import json
 import socket
 import time
 from typing import Any
 
 from waitress.channel import HTTPChannel
-from waitress.task import ErrorTask
 
 from api.flow import Flow
-from api.heads import Head
-from gridline import ids, limits
+from api.heads import Head, JsonErrorTask
 
 FLOWS_MAX = 4
 """Threads that may wait for a client's bytes: a third of all, so that slow uploads leave the others alone."""
@@ -27,35 +24,6 @@ PACE_BYTES_PER_SECOND = 1_000
 """A client in the middle of a request or an answer that moves less over so long a time is cut off."""
 LINGER_SECONDS = 60
 """So long a client may go on sending after the last answer, before the connection is cut."""
-_TOO_LARGE = 413
-
-
-class JsonErrorTask(ErrorTask):  # type: ignore[misc] # waitress ships no types
-    """Answers what waitress itself refuses (broken or oversized requests) in the shape of every other error."""
-
-    def execute(self) -> None:
-        """Send the error object and close."""
-        error = self.request.error
-        kind = "server_error" if error.code >= 500 else "invalid_request_error"  # noqa: PLR2004 - HTTP's own border
-        message = f"{error.reason}. The request could not be read."
-        if error.code == _TOO_LARGE:
-            message = (
-                f"The request's body is far larger than {limits.FILE_BYTES_MAX} bytes, the most that one file may "
-                "have. Split it into several."
-            )
-        code = error.reason.lower().replace(" ", "_")
-        shown = {"error": {"message": message, "type": kind, "param": None, "code": code}}
-        body = json.dumps(shown).encode()
-        self.status = f"{error.code} {error.reason}"
-        self.response_headers += [
-            ("Content-Type", "application/json"),
-            ("x-request-id", ids.new("request")),
-            ("x-should-retry", "false"),
-            ("X-Content-Type-Options", "nosniff"),
-        ]
-        self.set_close_on_finish()
-        self.content_length = len(body)
-        self.write(body)
 
 
 class Channel(HTTPChannel):  # type: ignore[misc] # waitress ships no types

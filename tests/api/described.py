@@ -12,7 +12,7 @@ from werkzeug.exceptions import MethodNotAllowed, NotFound
 from api.app import create_app
 from api.reference.document import build, routes
 
-BEFORE_ROUTING = {"unknown_url", "method_not_allowed", "request_header_fields_too_large"}
+BEFORE_ROUTING = {"unknown_url", "method_not_allowed", "invalid_http", "headers_too_large", "not_implemented"}
 """Codes of refusals that belong to no operation."""
 
 
@@ -66,7 +66,9 @@ class Described:
             said = self.document["components"]["responses"][said["$ref"].rpartition("/")[2]]
         self._seen.add((operation["operationId"], answer.status_code))
         found = [
-            f"header {name} is missing" for name in self._required_headers(said) if name not in answer.headers
+            f"header {name} is missing"
+            for name in self._required_headers(said)
+            if name.lower() not in answer.headers
         ]
         if kind not in said["content"]:
             return [*found, f"media type {kind!r}"]

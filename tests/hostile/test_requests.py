@@ -12,6 +12,7 @@ from sqlalchemy import select
 
 from gridline.db.work import unit_of_work
 from gridline.files.tables import File, UploadPart
+from tests.api import described
 from tests.api.conftest import Customer, customer
 from tests.hostile.attempts import CANARY, MAKERS, Attempt, Known
 from tests.hostile.conftest import Process, unbounded
@@ -21,6 +22,8 @@ from tests.serving import Poller
 SEED = 20_260_105
 PATIENCE_SECONDS = 30
 GROWTH_MEGABYTES = 64
+DESCRIBED = {"query", "header", "json", "form", "range", "repeated"}
+"""Kinds whose first line is whole, so that the document says what may come back once the application is asked."""
 
 
 def known_by(one: Customer) -> Known:
@@ -36,6 +39,19 @@ def attempts(count: int, known: Known) -> Iterator[tuple[int, Attempt]]:
     for number in range(count):
         random = Random(SEED * 10_000 + number)
         yield number, random.choice((*MAKERS, form, form))(random, known)
+
+
+class Answered:
+    """An answer as the document's checker wants it."""
+
+    def __init__(self, answer: HTTPResponse) -> None:
+        self.status_code = answer.status
+        self.headers = {name.lower(): value for name, value in answer.getheaders()}
+        self._body: bytes = answer.body  # type: ignore[attr-defined]
+
+    def json(self) -> Any:
+        """The body as JSON; none after HEAD."""
+        return json.loads(self._body) if self._body else None
 
 
 class Replies:
@@ -94,6 +110,9 @@ def problems(attempt: Attempt, found: list[HTTPResponse]) -> Iterator[str]:
             yield f"{answer.status} with headers {names}"
         if answer.status >= 400:
             yield from misshapen(answer)
+        if attempt.kind in DESCRIBED and answer.getheader("openai-processing-ms"):
+            method, target = attempt.data.split(b" ", 2)[:2]
+            yield from described.described().problems(method.decode(), target.decode(), Answered(answer))
 
 
 def misshapen(answer: HTTPResponse) -> Iterator[str]:

@@ -137,7 +137,8 @@ def test_the_document_names_every_code(texts: dict[str, str]) -> None:
     rows = re.findall(r"^\| `(\w+)` \| (\d{3}) \|", texts["docs/errors.md"], re.MULTILINE)
     told = {code: int(status) for code, status in rows}
     known = {code: status for code, (status, _) in REFUSALS.items()}
-    outside = {"unknown_url": 404, "method_not_allowed": 405}
+    outside = {"unknown_url": 404, "method_not_allowed": 405, "invalid_http": 400}
+    outside |= {"headers_too_large": 431, "not_implemented": 501}
     elsewhere = {"invalid_json_line": 400, "model_not_found": 404}
     assert told | elsewhere == known | outside
 
