@@ -138,18 +138,21 @@ def test_content_is_judged_as_any_other_files(sender: Sender, data: bytes, statu
 
 @pytest.mark.parametrize("moment", ["before", "meanwhile"])
 def test_an_account_without_room_gets_no_file(
-    sender: Sender, moment: str, monkeypatch: pytest.MonkeyPatch
+    sender: Sender, store: Store, moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A quota that is used up, before or during the assembly, is the usual refusal; the upload stays pending."""
+    """A quota that is used up is the usual refusal, before a byte is read or after; the upload stays pending."""
     upload_id, part_ids = sent(sender)
     with unit_of_work() as work:
         work.session.get_one(Account, sender.account_id).files_count = limits.ACCOUNT_FILES_MAX
-    if moment == "meanwhile":
-        monkeypatch.setattr(receiving, "check_room", lambda *_: None)
-    with pytest.raises(LimitExceeded):
-        sender.complete(upload_id, part_ids)
-    assert sender.objects("files") == []
+    with monkeypatch.context() as patch:
+        if moment == "meanwhile":
+            patch.setattr(receiving, "check_room", lambda *_: None)
+        else:
+            patch.delattr(store, "_backend")
+        with pytest.raises(LimitExceeded):
+            sender.complete(upload_id, part_ids)
     assert sender.upload(upload_id).status == "pending"
+    assert store.list("files/") == []
 
 
 def test_the_same_completion_again_is_the_same_file(sender: Sender) -> None:
