@@ -13,7 +13,6 @@ from typing import NamedTuple, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from limits import RateLimitItem
-from limits.errors import ConfigurationError
 from limits.storage import SlidingWindowCounterSupport, storage_from_string
 
 from gridline.errors import SettingInvalid
@@ -144,7 +143,7 @@ def _opened(storage_url: str) -> Storage:
         storage = storage_from_string(
             storage_url, socket_timeout=STORAGE_SECONDS_MAX, socket_connect_timeout=STORAGE_SECONDS_MAX
         )
-    except (ConfigurationError, TypeError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001 - an unknown scheme, a missing client, or what that client refuses
         # The address may hold a password.
         why = str(error).replace(storage_url, f"{urlsplit(storage_url).scheme}://…")
         raise SettingInvalid(f"GRIDLINE_RATE_STORAGE cannot be used: {why}.") from None

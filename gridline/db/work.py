@@ -5,7 +5,7 @@ A call that only reads takes ``reading()`` instead: the same ``Work``, each stat
 
 import select as waiting
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from functools import cache, cached_property, lru_cache
 from typing import Any
@@ -42,8 +42,13 @@ class Work:
     """A transaction with its time: what every domain function is given."""
 
     def __init__(self, session: Session, clock: Clock) -> None:
-        self.session = session
+        self._session = session
         self._clock = clock
+
+    @property
+    def session(self) -> Session:
+        """Where statements are run; what is added to it is written by the end."""
+        return self._session
 
     @cached_property
     def now(self) -> datetime:
@@ -62,9 +67,26 @@ class Work:
 class _Reading(Work):
     """Statements without a transaction; ``first`` costs little more than its round trip."""
 
-    def __init__(self, session: Session, clock: Clock, engine: Engine) -> None:
-        super().__init__(session, clock)
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._opened: Session | None = None
+
+    @property
+    def session(self) -> Session:
+        """Made when it is asked for: a poll does without."""
+        if self._opened is None:
+            self._opened = Session(self._engine, expire_on_commit=False)
+        return self._opened
+
+    @cached_property
+    def now(self) -> datetime:
+        """The instant of asking (read once, aware, UTC)."""
+        return DatabaseClock(self.session).now()
+
+    def close(self) -> None:
+        """Give back what was taken."""
+        if self._opened is not None:
+            self._opened.close()
 
     def first(self, statement: Select[*tuple[Any, ...]], **values: object) -> Sequence[Any] | None:
         """As ``Work.first``, prepared once a connection and past all that a session does per statement."""
@@ -129,9 +151,8 @@ def reading() -> Iterator[Work]:
         Unavailable: the database cannot be reached.
     """
     try:
-        engine = _reader(app_engine())
-        with Session(engine, expire_on_commit=False) as session:
-            yield _Reading(session, DatabaseClock(session), engine)
+        with closing(_Reading(_reader(app_engine()))) as work:
+            yield work
     except _AWAY as error:
         raise Unavailable("The database is away or busy. Try again in a moment.") from error
 

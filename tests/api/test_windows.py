@@ -1,7 +1,9 @@
 """Sliding windows: exact under load, honest about the wait, and out of the way when they cannot count."""
 
 import random
+import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import limits as library
@@ -10,6 +12,7 @@ import pytest
 from api import windows as windows_module
 from api.windows import Windows
 from gridline.errors import SettingInvalid
+from tests.conftest import free_port
 
 MINUTE = library.RateLimitItemPerMinute(100, namespace="test")
 STORAGES = ["memory://", "memory://the-library"]
@@ -34,6 +37,15 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     monkeypatch.setattr(windows_module, "time", clock)
     monkeypatch.setattr(time, "time", clock.monotonic)
     return clock
+
+
+@pytest.fixture
+def switching() -> Iterator[None]:
+    """Threads take turns as often as they can, so that a race is lost where one is."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
 
 
 @pytest.mark.parametrize("storage", STORAGES)
@@ -91,7 +103,7 @@ def test_what_never_fits_is_refused(clock: Clock) -> None:
         assert use.wait_seconds > 0
 
 
-def test_many_at_once_get_exactly_what_there_is() -> None:
+def test_many_at_once_get_exactly_what_there_is(switching: None) -> None:
     """Sixteen threads that take a hundred of a limit together get a hundred."""
     windows = Windows("memory://")
     hour = library.RateLimitItemPerHour(100, namespace="test")
@@ -110,9 +122,23 @@ def test_keys_that_are_over_are_forgotten(clock: Clock) -> None:
     assert len(windows._storage._windows) == 1  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
-    "url", ["", "nothing://user:hidden@host", "memcached://", "redis+cluster://", "memory"]
-)
+def test_a_redis_that_is_away_lets_everything_through() -> None:
+    """The process starts, requests pass uncounted, and no use is told that nobody knows."""
+    windows = Windows(f"redis://127.0.0.1:{free_port()}")
+    assert all(windows.take(MINUTE, "ann") for _ in range(200))
+    assert windows.look(MINUTE, "ann") is None
+
+
+WRONG = [
+    "",
+    "nothing://user:hidden@host",
+    "memcached://user:hidden@host",
+    "redis://user:hidden@host:port",
+    "memory",
+]
+
+
+@pytest.mark.parametrize("url", WRONG)
 def test_a_storage_that_cannot_be_used_stops_the_start(url: str) -> None:
     """A wrong address, or one whose client is not installed, is named by its setting, without its password."""
     with pytest.raises(SettingInvalid, match="GRIDLINE_RATE_STORAGE") as caught:

@@ -216,6 +216,8 @@ def test_memory_is_bounded(account_id: str, passing: Monotonic, monkeypatch: pyt
     for secret in secrets:
         recognise(secret)
     assert [tokens.remembered(secret) is not None for secret in secrets] == [False, False, True, True, True]
+    recognise(secrets[4])
+    assert [tokens.remembered(secret) is not None for secret in secrets] == [False, False, True, True, True]
     recognise(secrets[2])
     recognise(secrets[0])
     assert [tokens.remembered(secret) is not None for secret in secrets] == [True, False, True, False, True]

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from psycopg.pq import TransactionStatus
 from sqlalchemy import Engine, bindparam, select, text, update
 from sqlalchemy.exc import InternalError
 
@@ -61,6 +62,7 @@ def sent(engine: Engine) -> list[str]:
         with reading() as work:
             assert tuple(work.first(_BY_NAME, name="ann") or ()) == ("acct_ann", 2, False)
         connection.pgconn.untrace()
+        assert connection.info.transaction_status == TransactionStatus.IDLE
         lines = Path(file.name).read_text().splitlines()
     return [line.split("\t")[3] for line in lines if line.split("\t")[1] == "F"]
 
