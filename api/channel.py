@@ -22,6 +22,8 @@ FLOW_UNTIL_BYTES = 2 * 1024 * 1024
 PACE_SECONDS = 60
 PACE_BYTES_PER_SECOND = 1_000
 """A client in the middle of a request or an answer that moves less over so long a time is cut off."""
+SEND_BYTES = 256 * 1024
+"""Read for one send. waitress reads as much as the socket may ever hold, megabytes, and mostly for nothing."""
 LINGER_SECONDS = 60
 """So long a client may go on sending after the last answer, before the connection is cut."""
 
@@ -44,6 +46,7 @@ class Channel(HTTPChannel):  # type: ignore[misc] # waitress ships no types
         self._moved = 0
         self._watched_since = time.monotonic()
         super().__init__(*args, **named)
+        self.sendbuf_len = SEND_BYTES
 
     @property
     def flows(self) -> bool:
