@@ -39,6 +39,7 @@ class Limits:
     open_batches: int | None = None
     leases: int | None = None
     daily_credits_nanos: int | None = None
+    requests_per_minute: int | None = None
 
 
 def set_limits(work: Work, account_id: str, limits: Limits, *, actor: str, why: str) -> dict[str, int]:
@@ -51,6 +52,7 @@ def set_limits(work: Work, account_id: str, limits: Limits, *, actor: str, why: 
         "open_batches_max": limits.open_batches,
         "leases_max": limits.leases,
         "daily_credits_nanos_max": limits.daily_credits_nanos,
+        "requests_per_minute_max": limits.requests_per_minute,
     }
     changed = {name: value for name, value in given.items() if value is not None}
     if not changed:

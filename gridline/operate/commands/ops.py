@@ -39,6 +39,7 @@ def account(name: str) -> None:
         click.echo(f"account\t{found.id}")
         click.echo(f"open batches\t{found.open_batches} of {found.open_batches_max}")
         click.echo(f"leases\tat most {found.leases_max}")
+        click.echo(f"requests a minute\t{found.requests_per_minute_max}")
         click.echo(f"credits a day\t{credits_text(found.daily_credits_nanos_max)}")
         click.echo(f"available\t{credits_text(balance.available_nanos)}")
         click.echo(f"held\t{credits_text(balance.held_nanos)}")
@@ -77,14 +78,18 @@ def grant(account: str, amount: int, why: str, key: str | None) -> None:
 @click.option("--open-batches", type=int, help="Open batches at once.")
 @click.option("--leases", type=int, help="GPUs at once.")
 @click.option("--daily-credits", type=Credits(), help="Credits held in a UTC day.")
+@click.option("--requests-per-minute", type=int, help="Requests to the API in a minute.")
 @click.option("--why", required=True, help="The reason, kept in the audit.")
-def limit(
-    account: str, open_batches: int | None, leases: int | None, daily_credits: int | None, why: str
-) -> None:
+def limit(account: str, why: str, **given: int | None) -> None:
     """Change the limits of ACCOUNT."""
     with unit_of_work() as work:
         found = accounts.by_name_or_id(work, account)
-        limits = accounts.Limits(open_batches, leases, daily_credits)
+        limits = accounts.Limits(
+            open_batches=given["open_batches"],
+            leases=given["leases"],
+            daily_credits_nanos=given["daily_credits"],
+            requests_per_minute=given["requests_per_minute"],
+        )
         changed = accounts.set_limits(work, found.id, limits, actor=accounts.operator(), why=why)
     for name, value in changed.items():
         click.echo(f"{name}\t{value}")

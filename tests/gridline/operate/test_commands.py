@@ -91,14 +91,17 @@ def test_limits_are_changed_and_audited(owner: Engine) -> None:
     """Only what was named changes; the audit says to what and why."""
     ok("ops", "account", "acme")
     ok("ops", "limit", "acme", "--open-batches", "5", "--daily-credits", "7", "--why", "asked for")
+    ok("ops", "limit", "acme", "--requests-per-minute", "1200", "--why", "asked for")
     with owner.connect() as connection:
         limits = connection.execute(
-            text("SELECT open_batches_max, daily_credits_nanos_max, leases_max FROM accounts")
+            text(
+                "SELECT open_batches_max, daily_credits_nanos_max, leases_max, requests_per_minute_max FROM accounts"
+            )
         ).one()
         why = connection.execute(
             text("SELECT details->>'why' FROM audit WHERE action = 'account.limits'")
         ).scalar()
-    assert tuple(limits) == (5, 7 * 10**9, 4)
+    assert tuple(limits) == (5, 7 * 10**9, 4, 1200)
     assert why == "asked for"
 
 
