@@ -91,7 +91,7 @@ def request(meaning: str, keys: Mapping[str, Schema], *, required: Iterable[str]
 def nullable(schema: Schema) -> Schema:
     """The same, or null."""
     if "$ref" in schema or "oneOf" in schema or "anyOf" in schema:
-        outside = {key: schema[key] for key in ("description", "examples") if key in schema}
+        outside: Schema = {key: schema[key] for key in ("description", "examples") if key in schema}
         inside = {key: one for key, one in schema.items() if key not in outside}
         return {"anyOf": [inside, {"type": "null"}], **outside}
     if "enum" in schema:
