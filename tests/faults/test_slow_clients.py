@@ -1,10 +1,12 @@
 """Slow, stuck and oversized clients beside a client that only wants its answer."""
 
+import heapq
 import json
 import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -131,7 +133,8 @@ SLOW = 500
 SLOW_SECONDS = 20
 
 
-def slow_clients(site: Site, file_id: str) -> list[tuple[socket.socket, float]]:
+@contextmanager
+def slow_clients(site: Site, file_id: str) -> Iterator[list[tuple[socket.socket, float]]]:
     """500 connections of three kinds, begun, each with the seconds after which it sends one more byte (0: never)."""
     body = site.head("POST /v1/files", f"Content-Type: {FORM}", "Content-Length: 1000000")
     kinds = [
@@ -139,13 +142,27 @@ def slow_clients(site: Site, file_id: str) -> list[tuple[socket.socket, float]]:
         (body + HEAD, 1.0),
         (site.head(f"GET /v1/files/{file_id}/content"), 0.0),
     ]
-    made = []
-    for number in range(SLOW):
-        begin, every = kinds[number % len(kinds)]
-        connection = site.connection()
-        connection.sendall(begin)
-        made.append((connection, every))
-    return made
+    with ExitStack() as opened:
+        made = []
+        for number in range(SLOW):
+            begin, every = kinds[number % len(kinds)]
+            connection = opened.enter_context(site.connection())
+            connection.sendall(begin)
+            made.append((connection, every))
+        yield made
+
+
+def trickle(slow: list[tuple[socket.socket, float]], *, until: float) -> None:
+    """Send each one's next byte when it is due."""
+    due = [(time.monotonic() + every, number) for number, (_, every) in enumerate(slow) if every]
+    heapq.heapify(due)
+    while (now := time.monotonic()) < until:
+        while due[0][0] <= now:
+            at, number = due[0]
+            connection, every = slow[number]
+            connection.sendall(b"x")
+            heapq.heapreplace(due, (at + every, number))
+        time.sleep(0.02)
 
 
 def test_five_hundred_slow_connections_leave_others_alone(site: Site) -> None:
@@ -153,22 +170,12 @@ def test_five_hundred_slow_connections_leave_others_alone(site: Site) -> None:
     name = ("large.jsonl", LINE * 1_000)
     large = site.client.post("/v1/files", data={"purpose": "batch"}, files={"file": name}).json()["id"]
     poller = site.poller(every_seconds=0.1)
-    with poller.asking():
-        begun = time.monotonic()
-        slow = slow_clients(site, large)
-        due = [(begun + every, connection, every) for connection, every in slow if every]
-        while time.monotonic() < begun + SLOW_SECONDS:
-            now = time.monotonic()
-            for at, connection, every in [one for one in due if one[0] <= now]:
-                connection.sendall(b"x")
-                due.remove((at, connection, every))
-                due.append((at + every, connection, every))
-            time.sleep(0.02)
+    end = time.monotonic() + SLOW_SECONDS
+    with poller.asking(), slow_clients(site, large) as slow:
+        trickle(slow, until=end)
     assert poller.statuses == {200}
     assert len(poller.seconds) > 50
     assert poller.p95 < 1
-    for connection, _ in slow:
-        connection.close()
     assert site.client.get(f"/v1/files/{large}/content").content == LINE * 1_000
     assert {file["id"] for file in site.files()} >= {large}
     assert site.served.peak_megabytes() < 300
