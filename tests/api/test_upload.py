@@ -1,6 +1,10 @@
 """Uploads on the wire: any order, any encoding, streamed, and nothing left of a broken one."""
 
+import http.client
+import json
+import random
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -8,8 +12,11 @@ from urllib.parse import urlsplit
 import openai
 import pytest
 
+from api import multipart
+from gridline.storage.folder import INCOMING
 from gridline.storage.objects import Store
 from tests.api.conftest import LINES, Customer
+from tests.serving import until
 
 B = "xXboundaryXx"
 
@@ -72,6 +79,88 @@ def test_what_looks_like_a_boundary_is_kept(ann: Customer) -> None:
     status, made = post(ann, form(part("file", data, "r.jsonl"), PURPOSE))
     assert (status, made["bytes"]) == (200, len(data))
     assert ann.http.get(f"/v1/files/{made['id']}/content").content == data
+
+
+def test_every_byte_arrives_however_the_body_is_cut(ann: Customer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Line ends, and all but the last byte of a boundary, before, on and after each cut: the file is what was sent."""
+    dice = random.Random(7)
+    pieces = [
+        b"x",
+        b"x" * 50,
+        b"\r",
+        b"\r\n",
+        b"\n",
+        f"\r\n--{B[:-1]}".encode(),
+        f"--{B[:-1]}".encode(),
+        b"\r\n--",
+    ]
+    for step in (1, 16, 61, 256):
+        monkeypatch.setattr(multipart, "CHUNK_BYTES", step)
+        data = LINES + b"".join(dice.choices(pieces, weights=[4, 9, 1, 1, 1, 1, 1, 1], k=300))
+        status, made = post(ann, form(PURPOSE, part("file", data, "r.jsonl")))
+        assert (status, made["bytes"]) == (200, len(data))
+        assert ann.http.get(f"/v1/files/{made['id']}/content").content == data
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_large_upload_is_taken_while_it_arrives(ann: Customer, *, chunked: bool) -> None:
+    """Megabytes, which reach their thread before the last is sent: the same file, with a length or without."""
+    data = LINES + (b'{"a":"' + "é日".encode() * 100_000 + b'"}\r\n') * 6
+    body = form(PURPOSE, part("file", data, "r.jsonl"))
+    pieces = (body[at : at + 70_000] for at in range(0, len(body), 70_000))
+    status, made = post(ann, pieces if chunked else body)
+    assert (status, made["bytes"]) == (200, len(data))
+    assert ann.http.get(f"/v1/files/{made['id']}/content").content == data
+
+
+def test_a_large_upload_cut_short_leaves_nothing(ann: Customer, address: str, store: Store) -> None:
+    """A client that hangs up after megabytes: no object, no row, and the unfinished file is gone from the disk."""
+    url = urlsplit(address)
+    body = form(PURPOSE, part("file", LINES * 20_000, "r.jsonl"))
+    with socket.create_connection((url.hostname, url.port or 80)) as connection:
+        connection.sendall(upload_head(ann.token, len(body)) + body[:-100])
+        until(lambda: unfinished(store))
+    until(lambda: not unfinished(store))
+    assert store.list("") == []
+    assert ann.http.get("/v1/files").json()["data"] == []
+
+
+def unfinished(store: Store) -> list[Path]:
+    """Files of uploads under way."""
+    return list(Path(urlsplit(store.url).path).glob(f"{INCOMING}/*"))
+
+
+def upload_head(token: str, size: int, *more: str) -> bytes:
+    """The head of an upload's request."""
+    lines = [
+        "POST /v1/files HTTP/1.1",
+        "Host: x",
+        f"Authorization: Bearer {token}",
+        f"Content-Length: {size}",
+    ]
+    return "\r\n".join([*lines, f"Content-Type: multipart/form-data; boundary={B}", *more, "", ""]).encode()
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("lines", [1, 20_000])
+def test_a_client_may_ask_before_it_sends(ann: Customer, address: str, *, known: bool, lines: int) -> None:
+    """Expect: 100-continue, as curl sends it: a yes at once; then a good token's file, a wrong one's readable 401."""
+    url = urlsplit(address)
+    body = form(PURPOSE, part("file", LINES * lines, "r.jsonl"))
+    token = ann.token if known else f"{ann.token[:-4]}zzzz"
+    with socket.create_connection((url.hostname, url.port or 80), timeout=20) as connection:
+        begun = time.monotonic()
+        connection.sendall(upload_head(token, len(body), "Expect: 100-continue"))
+        assert connection.recv(25) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        assert time.monotonic() - begun < 0.9
+        connection.sendall(body)
+        answer = http.client.HTTPResponse(connection)
+        answer.begin()
+        shown = json.loads(answer.read())
+    if known:
+        assert (answer.status, shown["bytes"]) == (200, len(LINES) * lines)
+    else:
+        assert (answer.status, shown["error"]["code"]) == (401, "invalid_api_key")
 
 
 BROKEN = {
