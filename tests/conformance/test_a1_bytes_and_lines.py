@@ -59,9 +59,8 @@ def test_case_03_errors_count_physical_lines(service: Service) -> None:
 def test_case_04_a_line_that_is_no_object_is_named(service: Service) -> None:
     """A line that is JSON but no object, or whose body is none, fails the batch with its number."""
     odd = ["[1,2,3]", '"hello"', "null", "7", "true"]
-    bodies = [
-        {**service.chat_line(f"b{number}"), "body": body} for number, body in enumerate(("x", [], None))
-    ]
+    no_objects: tuple[object, ...] = ("x", [], None)
+    bodies = [{**service.chat_line(f"b{number}"), "body": body} for number, body in enumerate(no_objects)]
     errors = service.expect_fail([service.chat_line("a"), *odd, *bodies])
     assert [one["line"] for one in errors] == list(range(2, 10))
     assert [one["param"] for one in errors[5:]] == ["body"] * 3

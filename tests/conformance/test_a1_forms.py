@@ -119,8 +119,8 @@ def test_case_15_an_expiry_has_its_range(service: Service) -> None:
         assert str(refused(answer, 400)["param"]).startswith("expires_after"), seconds
     wrong = {"expires_after[anchor]": "uploaded", "expires_after[seconds]": "3600"}
     assert str(refused(service.upload(data, **wrong), 400)["param"]).startswith("expires_after")
-    for seconds, kept in ((3600, 7 * DAY), (2_592_000, 2_592_000)):
-        made = service.upload(data, **anchor, **{"expires_after[seconds]": str(seconds)}).json()
+    for asked, kept in ((3600, 7 * DAY), (2_592_000, 2_592_000)):
+        made = service.upload(data, **anchor, **{"expires_after[seconds]": str(asked)}).json()
         assert made["expires_at"] == made["created_at"] + kept
 
 

@@ -46,7 +46,9 @@ def test_case_23_every_file_is_listed_once(service: Service) -> None:
     """Twenty-five files come in pages of ten, ten and five, in both orders, each once, with an exact has_more."""
     data = [service.chat_line("a")]
     mark, *mine = (service.file(data) for _ in range(26))
-    after, found, more = mark, [], []
+    found: list[str] = []
+    more: list[bool] = []
+    after = mark
     for _ in range(3):
         one = page(service, order="asc", limit=10, after=after)
         found, more, after = found + ids(one), [*more, one["has_more"]], one["last_id"]

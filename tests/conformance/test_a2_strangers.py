@@ -30,7 +30,7 @@ def mine(service: Service) -> dict[str, str]:
 def calls(one: Service, ids: dict[str, str]) -> dict[str, httpx.Response]:
     """Every call that takes an id, with these ids."""
     get, post, delete = one.http.get, one.http.post, one.http.delete
-    made = {}
+    made: dict[str, httpx.Response] = {}
     for kind in ("file", "output"):
         path = f"/files/{ids[kind]}"
         made |= {

@@ -146,9 +146,14 @@ def test_a_file_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_schema_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fifty thousand lines with one schema ask the judge once, whatever the verdict."""
-    asked = []
+    asked: list[str] = []
     ask = schema_judge._asked
-    monkeypatch.setattr(schema_judge, "_asked", lambda *given: (asked.append(given[1]), ask(*given))[1])
+
+    def noted(*given: Any) -> Any:
+        asked.append(given[1])
+        return ask(*given)
+
+    monkeypatch.setattr(schema_judge, "_asked", noted)
     with SchemaJudge() as judge:
         for _ in range(50_000):
             judge.problem_of('{"type":"objct"}')
