@@ -17,7 +17,7 @@ from gridline.errors import InvariantBroken
 from gridline.lines.partitions import read_ids
 from gridline.lines.results import missing_line, response_line
 from gridline.lines.sealing import read_manifest
-from gridline.lines.segments import ResultRow, read_rows
+from gridline.lines.segments import ResultRow, iterate_rows, read_rows
 from gridline.storage import layout
 from gridline.storage.objects import ObjectWriter, Store
 
@@ -112,7 +112,7 @@ def _fixed_cause(store: Store, batch_id: str, missing: tuple[str, str]) -> tuple
 def _refused_lines(store: Store, batch_id: str) -> Iterator[_Line]:
     """Lines that validation refused one by one, in input order."""
     data = store.read_or_none(layout.refused_key(batch_id))
-    for row in read_rows(data) if data is not None else ():
+    for row in iterate_rows(data) if data is not None else ():
         yield _answered(batch_id, row, row.custom_id)
 
 
