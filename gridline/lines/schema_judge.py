@@ -84,8 +84,10 @@ class SchemaJudge:
 
     def _judged(self, text: str) -> str | None:
         """The child's verdict, or what its end says."""
+        begun = time.monotonic()
         child = self._child or self._started()
-        seconds = min(SCHEMA_JUDGED_SECONDS_MAX, self._seconds_left)
+        # Starting the child is the file's time too.
+        seconds = min(SCHEMA_JUDGED_SECONDS_MAX, self._seconds_left - (time.monotonic() - begun))
         answer = _asked(child, text, time.monotonic() + seconds)
         if answer is not None:
             problem: str | None = json.loads(answer)
