@@ -68,11 +68,12 @@ class Trial:
 
     def __init__(self, tokenizer: LLTokenizer) -> None:
         self._tokenizer = tokenizer
-        self._content = 0
-        """A bit for every token with more than white space in it: others lead nowhere."""
+        bits = bytearray(tokenizer.vocab_size // 8 + 1)
         for token in range(tokenizer.vocab_size):
             if not tokenizer.is_special_token(token) and tokenizer.decode_bytes([token]).strip():
-                self._content |= 1 << token
+                bits[token // 8] |= 1 << token % 8
+        self._content = int.from_bytes(bits, "little")
+        """A bit for every token with more than white space in it: others lead nowhere."""
 
     def problem_of(self, text: str) -> str | None:
         """Why the engine cannot take the schema (a JSON text), naming the keyword; None when it can."""

@@ -128,16 +128,16 @@ def test_time_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         judge.problem_of("{}")
         started = time.monotonic()
         found = judge.problem_of(json.dumps(TWICE_THIRTY_TIMES))
-        assert 1 <= time.monotonic() - started < 3
+        assert 1 <= time.monotonic() - started < 5
         assert found == "judging it takes more than the limit of 1 seconds: simplify 'allOf', '$ref'."
         assert judge.problem_of('{"type": "string"}') is None
 
 
-def test_a_file_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_has_its_time() -> None:
     """When the schemas of a file took their time together, known ones keep their verdict and others are refused."""
-    monkeypatch.setattr(schema_judge, "SCHEMAS_OF_FILE_SECONDS_MAX", 1)
     with SchemaJudge() as judge:
         assert judge.problem_of("{}") is None
+        judge._seconds_left = 1
         assert judge.problem_of(json.dumps(TWICE_THIRTY_TIMES)) == schema_judge.TOO_MANY
         assert judge.problem_of('{"type": "string"}') == schema_judge.TOO_MANY
         assert judge.problem_of("{}") is None
