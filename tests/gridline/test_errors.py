@@ -1,11 +1,12 @@
 """The error tree: one JSON shape, a status and a code each."""
 
 import inspect
+from typing import Any
 
 import pytest
 
 from gridline import errors
-from gridline.errors import GridlineError, LimitExceeded, NotFound, Refused
+from gridline.errors import GridlineError, LimitExceeded, NotFound, RateExceeded, Refused
 
 TREE = [one for _, one in inspect.getmembers(errors, inspect.isclass) if issubclass(one, GridlineError)]
 
@@ -13,9 +14,11 @@ TREE = [one for _, one in inspect.getmembers(errors, inspect.isclass) if issubcl
 @pytest.mark.parametrize("kind", TREE)
 def test_every_error_has_openais_shape(kind: type[GridlineError]) -> None:
     """The body holds message, type, param and code, all four, whatever the error."""
-    body = kind("It did not work.").body()
+    # What came too fast always says the limit that it met.
+    met: dict[str, Any] = {"limit": {"limit": 1}, "wait_seconds": 1} if kind is RateExceeded else {}
+    body = kind("It did not work.", **met).body()
     assert list(body) == ["error"]
-    assert set(body["error"]) == {"message", "type", "param", "code"}
+    assert set(body["error"]) == {"message", "type", "param", "code", *({"limit"} if met else ())}
     assert body["error"]["message"] == "It did not work."
     assert isinstance(body["error"]["type"], str)
 
@@ -35,7 +38,7 @@ def test_a_caller_may_name_code_and_param() -> None:
 
 def test_only_what_may_heal_is_retryable() -> None:
     """What the caller must change first is never marked as worth a retry."""
-    assert [one.__name__ for one in TREE if one.retryable] == ["Unavailable"]
+    assert [one.__name__ for one in TREE if one.retryable] == ["RateExceeded", "Unavailable"]
     assert all(400 <= one.status < 500 for one in TREE if issubclass(one, Refused))
 
 

@@ -44,4 +44,4 @@ def deferred(file_id: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps({"waited": waited_for(sys.argv[1]), "deferred": deferred(sys.argv[2])}))  # noqa: T201
+    print(json.dumps({"waited": waited_for(sys.argv[1]), "deferred": deferred(sys.argv[2])}))  # noqa: T201  # its answer
