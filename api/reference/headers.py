@@ -10,7 +10,7 @@ _CALLS = limits.REQUESTS_PER_MINUTE_DEFAULT
 ALWAYS = ("x-request-id", "openai-processing-ms", "X-Content-Type-Options")
 """On every answer."""
 COUNTED = ("x-ratelimit-limit-requests", "x-ratelimit-remaining-requests", "x-ratelimit-reset-requests")
-"""On every answer to a token that is known."""
+"""On answers to a token that is known, while its calls can be counted."""
 SOMETIMES = {*COUNTED, "Retry-After", "x-should-retry", "Idempotency-Replayed", "Content-Range"}
 """Where they help; all others are always there where they are listed."""
 
@@ -57,7 +57,7 @@ def of_refusal(status: int) -> tuple[str, ...]:
     by_status = {
         401: ("WWW-Authenticate", "x-should-retry"),
         416: ("Content-Range", "x-should-retry"),
-        429: ("Retry-After", "x-should-retry"),
+        429: (*COUNTED, "Retry-After", "x-should-retry"),
         500: (),
         503: ("Retry-After",),
     }
