@@ -5,6 +5,7 @@ What its connections do more is in ``api.channel``.
 """
 
 import logging
+import resource
 import signal
 import sys
 import time
@@ -24,8 +25,11 @@ from gridline.telemetry import logs
 THREADS = 12
 """Below the database pool's 16 connections, so that no request waits for one."""
 CONNECTIONS_MAX = 2_000
+FILES_PER_CONNECTION_MAX = 3
+"""A socket, a temporary file with the body, and one with the answer."""
+FILES_BESIDE = 200
 HEADERS_BYTES_MAX = 64 * 1024
-# Up to here an oversized upload is read to its end and gets a readable 413; beyond, the connection is cut.
+# Beyond this a body is refused by its length alone, and the connection closed once the client has read why.
 BODY_BYTES_MAX = 2 * limits.FILE_BYTES_MAX
 # More of a body than this waits in a temporary file, so that a thousand of them fit into memory.
 WAITING_BODY_BYTES_MAX = 64 * 1024
@@ -48,7 +52,7 @@ def make_server(app: Flask, host: str, port: int) -> Any:
         host=host,
         port=port,
         threads=THREADS,
-        connection_limit=CONNECTIONS_MAX,
+        connection_limit=_connections_max(),
         # select() ends at 1,024 descriptors.
         asyncore_use_poll=True,
         max_request_header_size=HEADERS_BYTES_MAX,
@@ -66,6 +70,18 @@ def make_server(app: Flask, host: str, port: int) -> Any:
             listener.channel_class = Channel
             listener.maintenance = partial(_maintain, listener)
     return server
+
+
+def _connections_max() -> int:
+    """How many connections there are files for, after asking the system for as many as are wanted."""
+    wanted = CONNECTIONS_MAX * FILES_PER_CONNECTION_MAX + FILES_BESIDE
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return CONNECTIONS_MAX
+    files = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    # Further ones wait to be accepted: a server without files could serve nobody.
+    return min(CONNECTIONS_MAX, (files - FILES_BESIDE) // FILES_PER_CONNECTION_MAX)
 
 
 def _maintain(listener: Any, now: float) -> None:

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from api.serve import RECEIVE_BYTES
 from bench import servers
 from gridline import limits
 from gridline.errors import GridlineError, Unavailable
@@ -186,22 +187,29 @@ def ratio_of(pairs: list[tuple[float, float]]) -> str:
 
 
 def bench_upload(served: servers.Ours, folder: Path) -> None:
-    """Our upload beside nginx's."""
+    """Our upload beside that of nginx as it comes, and of one that reads as much at once as we do."""
     program = servers.nginx_program()
     if program is None:
         print("upload: skipped, there is no nginx to compare with (Debian: apt-get install nginx-light)")
         return
     body = folder / "body"
     write_body(body)
-    with servers.nginx(folder / "nginx", program) as url:
-        us, nginx = in_turn(
-            UPLOAD_ROUNDS, lambda: upload_to_us(served, body), lambda: upload_to_nginx(url, body)
+    with (
+        servers.nginx(folder / "plain", program) as plain,
+        servers.nginx(folder / "tuned", program, more=f"client_body_buffer_size {RECEIVE_BYTES};") as tuned,
+    ):
+        us, nginx, large = in_turn(
+            UPLOAD_ROUNDS,
+            lambda: upload_to_us(served, body),
+            lambda: upload_to_nginx(plain, body),
+            lambda: upload_to_nginx(tuned, body),
         )
     size = body.stat().st_size / MEGABYTE
-    for name, found in (("ours", us), ("nginx", nginx)):
+    for name, found in (("ours", us), ("nginx", nginx), ("nginx, large buffer", large)):
         middle = statistics.median(found)
-        print(f"upload, {name:<12}{middle:>8.3f} s{size / middle:>9.0f} MB/s")
+        print(f"upload, {name:<20}{middle:>8.3f} s{size / middle:>9.0f} MB/s")
     print(f"upload, ours beside nginx: {ratio_of(list(zip(nginx, us, strict=True)))}")
+    print(f"upload, ours beside nginx with a large buffer: {ratio_of(list(zip(large, us, strict=True)))}")
 
 
 def bench_poll(served: servers.Ours) -> None:
@@ -215,7 +223,7 @@ def bench_poll(served: servers.Ours) -> None:
             lambda: requests_per_second(url, "/"),
         )
     for name, found in (("ours", us), ("hello world", hello)):
-        print(f"poll,   {name:<12}{statistics.median(found):>8.0f} requests/s")
+        print(f"poll,   {name:<20}{statistics.median(found):>8.0f} requests/s")
     print(f"poll, ours beside hello world: {ratio_of(list(zip(us, hello, strict=True)))}")
 
 

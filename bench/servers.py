@@ -26,12 +26,12 @@ from gridline.settings import ROOT, inherited_environment
 
 START_SECONDS_MAX = 60
 HOST = "127.0.0.1"
-# One worker, as our server is one process; the body is read in large pieces and stored as a file, never synced.
+# One worker, as our server is one process. It stores the body as a file, which it never syncs to the disk.
 NGINX = """
 daemon off; master_process off; worker_processes 1; error_log {folder}/error.log; pid {folder}/nginx.pid;
 events {{ worker_connections 256; }}
 http {{
-  access_log off; client_max_body_size 0; client_body_buffer_size 256k;
+  access_log off; client_max_body_size 0; {more}
   client_body_temp_path {folder}/temp;
   proxy_temp_path {folder}/unused1; fastcgi_temp_path {folder}/unused2;
   uwsgi_temp_path {folder}/unused3; scgi_temp_path {folder}/unused4;
@@ -111,13 +111,13 @@ def hello() -> Iterator[str]:
 
 
 @contextmanager
-def nginx(folder: Path, program: str) -> Iterator[str]:
-    """An nginx that stores what is PUT; its URL."""
+def nginx(folder: Path, program: str, *, more: str = "") -> Iterator[str]:
+    """An nginx that stores what is PUT, as it comes or with more configuration; its URL."""
     port = free_port()
     (folder / "stored").mkdir(parents=True)
     config = folder / "nginx.conf"
     user = "user root;" if os.geteuid() == 0 else ""
-    config.write_text(user + NGINX.format(folder=folder, host=HOST, port=port))
+    config.write_text(user + NGINX.format(folder=folder, host=HOST, port=port, more=more))
     url = f"http://{HOST}:{port}/"
     command = [program, "-p", str(folder), "-c", str(config), "-e", str(folder / "error.log")]
     with _running(command, _clean_environment(), url):

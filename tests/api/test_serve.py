@@ -1,5 +1,6 @@
 """The server process: memory flat under large uploads, a clean stop."""
 
+import resource
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +9,7 @@ import httpx
 import pytest
 from sqlalchemy import Engine
 
+from api import serve
 from gridline.customers import accounts, tokens
 from gridline.db.work import unit_of_work
 from tests.serving import Served, serving
@@ -57,6 +59,27 @@ def test_200_megabytes_stream_through_flat_memory(served: Served, tmp_path: Path
     ) as back:
         assert sum(len(chunk) for chunk in back.iter_bytes()) == 200 * MEGABYTE
     assert served.peak_megabytes() < 300
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "raised", "connections"),
+    [
+        (1_024, 20_000, 6_200, 2_000),
+        (1_024, resource.RLIM_INFINITY, 6_200, 2_000),
+        (1_024, 3_200, 3_200, 1_000),
+        (20_000, 20_000, None, 2_000),
+        (resource.RLIM_INFINITY, resource.RLIM_INFINITY, None, 2_000),
+    ],
+)
+def test_there_are_files_for_every_connection(
+    soft: int, hard: int, raised: int | None, connections: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process asks for as many open files as its connections need, and takes fewer where it gets fewer."""
+    asked = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, pair: asked.append(pair))
+    assert serve._connections_max() == connections
+    assert asked == ([] if raised is None else [(raised, hard)])
 
 
 @pytest.mark.deep
