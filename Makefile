@@ -108,7 +108,7 @@ browser:
 	else echo "No Chromium: the browser tests will fail. Install the packages chromium and chromium-driver."; fi
 
 .PHONY: bench
-bench: bench-overhead ## Every benchmark
+bench: bench-overhead bench-api ## Every benchmark
 
 .PHONY: bench-overhead
 bench-overhead: environments ## Seconds from create to completed beside an empty DAG of the same tasks
@@ -117,6 +117,11 @@ bench-overhead: environments ## Seconds from create to completed beside an empty
 .PHONY: openapi
 openapi: checks-dev ## Write docs/openapi.json anew from the code
 	@$(RUN) api.reference docs/openapi.json
+
+.PHONY: bench-api
+bench-api: environments ## Uploads beside nginx, polls beside hello world, checking a file beside a bare parser
+	@$(GRIDLINE) bench.api
+	@$(GRIDLINE) bench.checking
 
 .PHONY: migrate
 migrate: environments ## Bring the domain database to the newest schema
