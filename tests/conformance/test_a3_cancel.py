@@ -28,7 +28,7 @@ def cancel(service: Service, batch_id: str) -> httpx.Response:
 @pytest.fixture(scope="module")
 def stopped(service: Service) -> Ended:
     """A batch of 200 lines, one of them over the context, cancelled when 20 were completed."""
-    lines = [service.chat_line(str(number), max_tokens=8) for number in range(200)]
+    lines = [service.chat_line(str(number), max_tokens=16) for number in range(200)]
     lines[3] = service.chat_line("3", messages=TOO_LONG)
     batch_id = service.created(lines)["id"]
     seen = []
