@@ -76,9 +76,9 @@ test: environments-dev browser lint types ## All tests that show the product wor
 	@$(RUN) pytest -q -m "(stack or engine or airflow or browser) and not deep" $(T)
 
 .PHONY: test-deep
-test-deep: environments-dev conformance-clients browser ## The long tests, at most 40 minutes more
-	@$(RUN) pytest -q -m "deep and not stack" $(T)
-	@$(RUN) pytest -q -m "deep and stack" $(T)
+test-deep: environments-dev browser ## The long tests, at most 40 minutes more
+	@$(RUN) pytest -q -m "deep and not stack and not conformance" $(T)
+	@$(RUN) pytest -q -m "deep and stack and not conformance" $(T)
 
 # The tokens go from make to the suite through the environment: a command line shows in process lists.
 .PHONY: conformance
@@ -86,7 +86,7 @@ conformance: export CONFORMANCE_BASE_URL := $(or $(BASE_URL),$(CONFORMANCE_BASE_
 conformance: export CONFORMANCE_TOKEN := $(or $(TOKEN),$(CONFORMANCE_TOKEN))
 conformance: export CONFORMANCE_OTHER_TOKEN := $(or $(OTHER_TOKEN),$(CONFORMANCE_OTHER_TOKEN))
 conformance: $(if $(BASE_URL)$(CONFORMANCE_BASE_URL),,environments-dev) conformance-clients ## Both official SDKs and every reported fault, on a stack of its own or at BASE_URL=… (TOKEN=…)
-	@$(RUN) pytest -q -m conformance $(if $(BASE_URL)$(CONFORMANCE_BASE_URL),,--write-conformance) tests/conformance
+	@$(RUN) pytest -q -m conformance $(if $(BASE_URL)$(CONFORMANCE_BASE_URL),,--write-conformance) tests/conformance tests/hostile
 
 # The old openai-python, and openai-node.
 NODE_CLIENT = tests/conformance/node

@@ -17,7 +17,7 @@ from gridline.settings import read_settings
 from tests.hostile.files import CANARY, CHAT_MODEL, EMBEDDING_MODEL, KINDS, HostileFile, hostile_file
 from tests.stack import ENDED, Customer, Stack, chat_line, eventually
 
-pytestmark = [pytest.mark.stack, pytest.mark.deep, pytest.mark.timeout(2_400)]
+pytestmark = [pytest.mark.conformance, pytest.mark.stack, pytest.mark.deep, pytest.mark.timeout(2_400)]
 
 LINES_RUN_MAX = 8
 """More good lines than this would measure the engine's patience."""

@@ -79,6 +79,7 @@ def test_a_call_holds_what_its_description_says(
     attempt(call, address, session, examples=5)
 
 
+@pytest.mark.conformance
 @pytest.mark.deep
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("call", CALLS)
