@@ -15,7 +15,7 @@ from tests.api.create_rounds import (
 from tests.faults.conftest import Nodes
 from tests.racing import together
 
-pytestmark = [pytest.mark.deep, pytest.mark.timeout(1_200)]
+pytestmark = [pytest.mark.conformance, pytest.mark.deep, pytest.mark.timeout(1_200)]
 
 ROUNDS = 100
 UPLOADS = 200

@@ -25,7 +25,7 @@ from gridline.settings import read_settings
 from gridline.storage.objects import Store
 from tests.serving import PEPPER, Poller, Served, serving
 
-pytestmark = [pytest.mark.deep, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.conformance, pytest.mark.deep, pytest.mark.timeout(240)]
 
 MEGABYTE = 1000 * 1000
 LINE = b'{"a":"' + b"x" * (50_000 - 9) + b'"}\n'

@@ -159,6 +159,7 @@ def test_the_same_seed_is_the_same_file() -> None:
     assert {file.kind for file in files} == set(KINDS)
 
 
+@pytest.mark.conformance
 @pytest.mark.deep
 @pytest.mark.timeout(1_800)
 def test_a_thousand_hostile_files(desk: Desk) -> None:

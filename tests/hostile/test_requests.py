@@ -187,6 +187,7 @@ def test_two_hundred_hostile_requests(served: Process) -> None:
     storm(served, 200)
 
 
+@pytest.mark.conformance
 @pytest.mark.deep
 @pytest.mark.timeout(900)
 def test_a_thousand_hostile_requests(served: Process) -> None:

@@ -92,6 +92,7 @@ def test_case_62_and_63_taken(check: Check, store: Store) -> None:
     assert store.read(layout.partition_lines_key(BATCH, 0))
 
 
+@pytest.mark.conformance
 @pytest.mark.deep
 @pytest.mark.timeout(240)
 def test_a_hundred_bombs(check: Check) -> None:
