@@ -86,7 +86,7 @@ conformance: export CONFORMANCE_BASE_URL := $(or $(BASE_URL),$(CONFORMANCE_BASE_
 conformance: export CONFORMANCE_TOKEN := $(or $(TOKEN),$(CONFORMANCE_TOKEN))
 conformance: export CONFORMANCE_OTHER_TOKEN := $(or $(OTHER_TOKEN),$(CONFORMANCE_OTHER_TOKEN))
 conformance: $(if $(BASE_URL)$(CONFORMANCE_BASE_URL),,environments-dev) conformance-clients ## Both official SDKs and every reported fault, on a stack of its own or at BASE_URL=… (TOKEN=…)
-	@$(RUN) pytest -q -m conformance $(if $(BASE_URL)$(CONFORMANCE_BASE_URL),,--write-conformance) $(T)
+	@$(RUN) pytest -q -m conformance $(if $(BASE_URL)$(CONFORMANCE_BASE_URL),tests/conformance,--write-conformance $(T))
 
 # The old openai-python, and openai-node.
 NODE_CLIENT = tests/conformance/node
