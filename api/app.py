@@ -2,7 +2,7 @@
 
 from flask import Flask
 
-from api import account, batches, errors, files, health, models, rates, results, tracing, uploads
+from api import account, answers, batches, errors, files, health, models, rates, results, tracing, uploads
 from api.reference import pages
 from gridline.profiles.profile import Profile, current
 
@@ -20,8 +20,7 @@ def create_app(profile: Profile | None = None) -> Flask:
         # A browser's preflight gets no yes from us, and nobody gets an empty 200.
         PROVIDE_AUTOMATIC_OPTIONS=False,
     )
-    app.json.sort_keys = False  # type: ignore[attr-defined]
-    app.json.ensure_ascii = False  # type: ignore[attr-defined]
+    app.json = answers.Answers(app)
     # A redirect can lose the body or the token: a doubled slash is a 404.
     app.url_map.merge_slashes = False
     tracing.install(app)

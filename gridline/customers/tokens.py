@@ -72,7 +72,7 @@ def issue(
 
 def remembered(text: str) -> Bearer | None:
     """The bearer, if this process let that very text in a moment ago; None says nothing about the token."""
-    return _MEMORY.get(hashed(text))
+    return _MEMORY.get(text)
 
 
 def recognise(work: Work, text: str) -> Bearer:
@@ -88,7 +88,7 @@ def recognise(work: Work, text: str) -> Bearer:
     if token.expires_at is not None:
         seconds = min(seconds, (token.expires_at - work.now).total_seconds())
     # Counted from before the look-up: what is revoked meanwhile is not believed for longer.
-    _MEMORY.put(token.hash, bearer, asked + seconds)
+    _MEMORY.put(text, bearer, asked + seconds)
     return bearer
 
 
@@ -137,7 +137,7 @@ def revoke(work: Work, account_id: str, token_id: str, *, actor: str) -> Token:
         token.revoked_at = work.now
         details = {"token_id": token.id, "name": token.name}
         audit.record(work, account_id=account_id, actor=actor, action="token.revoked", details=details)
-    _MEMORY.forget(token.hash)
+    _MEMORY.forget(token.id)
     return token
 
 

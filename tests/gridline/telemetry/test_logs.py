@@ -125,3 +125,17 @@ def test_configure_sends_everything_to_stderr_as_json(
     assert (line["program"], line["level"]) == ("keeper", "CRITICAL")
     assert "RuntimeError" in line["error"]
     assert "secretsecret" not in err
+
+
+def test_what_comes_again_is_redacted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Harmless texts are known by heart, a bounded number of them; what holds a secret never is."""
+    monkeypatch.setattr(logs, "_CLEAN", set())
+    secret = "Bearer gl_live_abc"
+    for _ in range(2):
+        assert logs.redacted("/v1/files") == "/v1/files"
+        assert logs.redacted(secret) == "Bearer [redacted]"
+    assert {"/v1/files"} == logs._CLEAN
+    for number in range(3_000):
+        assert logs.redacted(f"text {number}") == f"text {number}"
+    assert len(logs._CLEAN) <= 1_000
+    assert logs.redacted("x" * 100) == "x" * 100
