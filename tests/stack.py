@@ -165,14 +165,15 @@ class Stack:
 
 def gpu_jobs(stack: Stack) -> list[psutil.Process]:
     """The GPU jobs that run now."""
-    return [one for one in stack.processes() if "gpu_jobs.run" in " ".join(_command(one))]
+    return [one for one in stack.processes() if "gpu_jobs.run" in command_of(one)]
 
 
-def _command(process: psutil.Process) -> list[str]:
+def command_of(process: psutil.Process) -> str:
+    """The process's command line; "" once it has ended, which it may do at any moment."""
     try:
-        return list(process.cmdline())
+        return " ".join(process.cmdline())
     except psutil.Error:
-        return []
+        return ""
 
 
 @contextmanager

@@ -135,9 +135,10 @@ def test_case_52_files_belong_to_the_account(operator: Stack, service: Service) 
     """Whichever token of an account creates, cancels or polls, every one of them reads the result files."""
     name = f"conformance-tokens-{secrets.token_hex(4)}"
     tokens = [operator.customer(name).token, operator.gridline("ops", "token", name).strip()]
+    counting = [{"role": "user", "content": "Count from one to one hundred, in words."}]
     creator, canceller = (replace(service, token=Secret(token)) for token in tokens)
     with closing(creator.http), closing(canceller.http):
-        lines = [creator.chat_line(str(number), max_tokens=6) for number in range(30)]
+        lines = [creator.chat_line(str(number), max_tokens=200, messages=counting) for number in range(100)]
         batch_id = creator.created(lines)["id"]
         next(one for one in creator.polls(batch_id) if one["status"] != "validating")
         assert cancel(canceller, batch_id).status_code == 200

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.batch_service import Ended, Service
+from tests.stack import command_of
 
 STATUSES = {
     "validating": {"in_progress", "failed", "cancelling", "expired"},
@@ -119,4 +120,4 @@ def engine_pids(request: pytest.FixtureRequest) -> set[int] | None:
         operator = request.getfixturevalue("operator")
     except pytest.skip.Exception:
         return None
-    return {one.pid for one in operator.processes() if "vllm.entrypoints" in " ".join(one.cmdline())}
+    return {one.pid for one in operator.processes() if "vllm.entrypoints" in command_of(one)}

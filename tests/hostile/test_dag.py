@@ -15,7 +15,7 @@ from gridline.lines.schema_judge import SchemaJudge
 from gridline.lines.screening import Screening
 from gridline.settings import read_settings
 from tests.hostile.files import CANARY, CHAT_MODEL, EMBEDDING_MODEL, KINDS, HostileFile, hostile_file
-from tests.stack import ENDED, Customer, Stack, chat_line, eventually
+from tests.stack import ENDED, Customer, Stack, chat_line, command_of, eventually
 
 pytestmark = [pytest.mark.conformance, pytest.mark.stack, pytest.mark.deep, pytest.mark.timeout(2_400)]
 
@@ -111,5 +111,5 @@ def test_hostile_files_through_the_stack(stack: Stack) -> None:
     assert customer.finished(after.id, seconds=300).status == "completed"
     assert programs(stack) == before
     assert engines_before <= engines(stack)
-    assert not [one for one in stack.processes() if "schema_trial" in " ".join(one.cmdline())]
+    assert not [one for one in stack.processes() if "schema_trial" in command_of(one)]
     assert "The books hold" in stack.gridline("books")

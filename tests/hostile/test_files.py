@@ -24,6 +24,7 @@ from gridline.storage import layout
 from gridline.storage.objects import Store
 from tests.gridline.lines.conftest import TEMPLATE, chat_tokenizer, embedding_tokenizer
 from tests.hostile.files import CANARY, CHAT_MODEL, EMBEDDING_MODEL, KINDS, HostileFile, hostile_file
+from tests.stack import command_of
 
 FILES = 150
 ALL_FILES = 1_000
@@ -142,7 +143,7 @@ def run(desk: Desk, seeds: range, after_each: Callable[[int], None] = lambda _: 
 def judges() -> list[psutil.Process]:
     """Processes below this one that judge schemas."""
     found = psutil.Process().children(recursive=True)
-    return [one for one in found if "schema_trial" in " ".join(one.cmdline())]
+    return [one for one in found if "schema_trial" in command_of(one)]
 
 
 def test_hostile_files(desk: Desk) -> None:

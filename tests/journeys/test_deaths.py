@@ -1,4 +1,4 @@
-"""What dies comes back, and nobody pays twice: the GPU job killed midway, Airflow away at a create."""
+"""What dies comes back, and nobody pays twice: the GPU job killed midway."""
 
 import signal
 
@@ -10,7 +10,6 @@ from tests.stack import Stack, chat_line, eventually, gpu_jobs
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
 
 LINES = 64
-AIRFLOW = ("airflow-api-server", "airflow-scheduler", "airflow-dag-processor", "airflow-triggerer")
 
 
 def test_a_killed_gpu_job_is_taken_up_again(stack: Stack) -> None:
@@ -37,20 +36,3 @@ def test_a_killed_gpu_job_is_taken_up_again(stack: Stack) -> None:
     tokens = [line["response"]["body"]["usage"] for line in lines]
     assert receipt["output_tokens"] == sum(one["completion_tokens"] for one in tokens)
     assert "The books hold" in stack.gridline("books")
-
-
-def test_a_batch_created_while_airflow_is_away_runs_when_it_is_back(stack: Stack) -> None:
-    """With Airflow stopped the create succeeds and says `starting`; the batch runs once Airflow is back."""
-    customer = stack.customer("airflow-away")
-    with stack.supervisor() as supervisor:
-        for name in AIRFLOW:
-            supervisor.stopProcess(f"parts:{name}")
-        try:
-            batch = customer.create([chat_line(0, "Say yes.", tokens=4)])
-            assert batch.status == "validating"
-            assert batch.gridline["reason_code"] == "starting"
-        finally:
-            for name in AIRFLOW:
-                supervisor.startProcess(f"parts:{name}", False)
-    assert customer.finished(batch.id, seconds=300).status == "completed"
-    assert len(stack.rows("SELECT 1 FROM resolutions WHERE batch_id = %s", batch.id)) == 1

@@ -13,7 +13,7 @@ import pytest
 
 from gridline.operate.stack.process_control import descendants
 from gridline.settings import ROOT
-from tests.stack import new_environment
+from tests.stack import command_of, new_environment
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
 
@@ -82,7 +82,7 @@ def test_the_demo_shows_answers_money_and_leaves_nothing(demo: Demo) -> None:
     for word in ("Balance before", "Balance after", "First result", "/openai/v1", "dashboard", "Airflow"):
         assert word in said
     alive = [psutil.Process(pid) for pid in descendants(demo.process.pid)]
-    commands = [" ".join(one.cmdline()) for one in alive]
+    commands = [command_of(one) for one in alive]
     assert [one for one in commands if "vllm" in one], "engine children count too"
     demo.process.send_signal(signal.SIGINT)
     assert demo.process.wait(120) == 130

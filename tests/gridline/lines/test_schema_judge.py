@@ -20,6 +20,7 @@ from gridline.lines import schema_judge, schema_trial
 from gridline.lines.errors import JudgeUnavailable
 from gridline.lines.schema_judge import SchemaJudge
 from gridline.settings import ROOT
+from tests.stack import command_of
 
 pytestmark = pytest.mark.programs
 
@@ -67,7 +68,7 @@ ORDINARY: list[Schema] = [
 def children() -> set[psutil.Process]:
     """The judging processes of this process."""
     found = psutil.Process().children()
-    return {one for one in found if schema_judge.PROGRAM in " ".join(one.cmdline())}
+    return {one for one in found if schema_judge.PROGRAM in command_of(one)}
 
 
 @pytest.fixture(scope="module")
