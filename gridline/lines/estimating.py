@@ -83,12 +83,17 @@ def guess_file(
     """
     with HastyJudge() as judge:
         screening = Screening(endpoint, cards, models_folder=models_folder, judge=judge)
-        # Of a large file every so many lines are counted, over all of it, so that they speak for the others.
-        every = -(-file_bytes // limits.ESTIMATE_COUNTED_BYTES_MAX)
-        run = _Pass(screening, models_folder, max(1, every))
+        run = _Pass(screening, models_folder, _every(file_bytes))
         for line in physical_lines(store.stream(file_key)):
             run.read(line)
         return run.end(exact=not judge.hurried)
+
+
+def _every(file_bytes: int) -> int:
+    """Which lines are counted: all, or of a large file every so many over all of it, so that they speak for the others."""
+    if file_bytes <= limits.ESTIMATE_COUNTED_BYTES_MAX:
+        return 1
+    return -(-file_bytes // limits.ESTIMATE_SAMPLED_BYTES)
 
 
 @dataclass

@@ -80,6 +80,7 @@ def test_a_large_file_is_never_estimated_too_low(
 ) -> None:
     """Past either bound the answer says that it is not exact, and its ceiling covers the hold."""
     monkeypatch.setattr(limits, bound, 1)
+    monkeypatch.setattr(limits, "ESTIMATE_SAMPLED_BYTES", 100)
     guess, checked = both(*conversations())
     assert not guess.exact
     assert guess.ceiling_nanos >= checked.ceiling_nanos
@@ -98,7 +99,8 @@ def test_what_is_not_counted_is_expected_to_be_like_what_is(
     lines = [
         chat_line(f"{number:03}", messages=[{"role": "user", "content": "x" * 200}]) for number in range(100)
     ]
-    monkeypatch.setattr(limits, "ESTIMATE_COUNTED_BYTES_MAX", len(jsonl(*lines)) // 10)
+    monkeypatch.setattr(limits, "ESTIMATE_COUNTED_BYTES_MAX", 1)
+    monkeypatch.setattr(limits, "ESTIMATE_SAMPLED_BYTES", len(jsonl(*lines)) // 10)
     guess, checked = both(*lines)
     assert not guess.exact
     assert abs(guess.input_tokens - checked.input_tokens) <= checked.input_tokens // 50
