@@ -5,6 +5,8 @@ import logging
 import pytest
 
 from gridline import ids
+from gridline.customers.tables import Account
+from gridline.db.work import unit_of_work
 from tests.api.conftest import LINES, Customer
 
 
@@ -25,6 +27,23 @@ def test_the_account_shows_limits_use_and_balance(ann: Customer) -> None:
         "leases": {"limit": 4},
     }
     assert shown["balance"] == {"available": "10.000000000", "held": "0.000000000"}
+
+
+def test_a_used_up_day_refuses_creates(ann: Customer) -> None:
+    """At its daily limit an account's create is a 429 that SDKs do not repeat, with limit, use and reset; nothing is made."""
+    file_id = ann.file()
+    with unit_of_work() as work:
+        work.session.get_one(Account, ann.account_id).daily_credits_nanos_max = 0
+    wanted = {"input_file_id": file_id, "endpoint": "/v1/embeddings", "completion_window": "24h"}
+    refused = ann.http.post("/v1/batches", json=wanted)
+    error = refused.json()["error"]
+    assert (refused.status_code, error["code"], refused.headers["x-should-retry"]) == (
+        429, "limit_exceeded", "false",
+    )  # fmt: skip
+    today = ann.http.get("/gridline/v1/account").json()["limits"]["daily_credits"]
+    assert error["limit"] == {"name": "daily_credits", "unit": "credits", **today}
+    assert today["current"] == today["limit"] == "0.000000000"
+    assert ann.http.get("/v1/batches").json()["data"] == []
 
 
 def test_health_and_figures_need_no_token(ann: Customer, address: str) -> None:

@@ -7,6 +7,7 @@ from sqlalchemy import func, select, update
 
 from gridline.batches import moves
 from gridline.batches.holding import hold_credits
+from gridline.batches.states import Status
 from gridline.batches.tables import Batch
 from gridline.catalog import cards
 from gridline.customers.tables import Account
@@ -136,8 +137,8 @@ def test_holds_and_settlements_at_once_do_not_block_each_other(bench: Bench) -> 
         with unit_of_work() as work:
             batch = moves.locked(work, ending[number // 2])
             settling.settle(work, batch_id=batch.id, charge_nanos=0, lines=0, input_tokens=0, output_tokens=0)
-            moves.move(work, batch, moves.Status.CANCELLING)
-            moves.move(work, batch, moves.Status.CANCELLED)
+            moves.move(work, batch, Status.CANCELLING)
+            moves.move(work, batch, Status.CANCELLED)
             return "over"
 
     assert sorted(at_once(8, act)) == ["held"] * 4 + ["over"] * 4

@@ -10,11 +10,13 @@ from gridline import ids
 from gridline.clock import Days, FrozenClock
 from gridline.db.work import Work
 from gridline.errors import InvalidRequest, NotFound
-from gridline.ledger import correcting, entries, statement
+from gridline.ledger import correcting, entries, reading, statement
 from gridline.ledger.holding import place
 from gridline.ledger.posting import grant
 from gridline.ledger.settling import settle
-from gridline.money import credits_nanos
+from gridline.money import credits_nanos, credits_text
+from gridline.usage import facts
+from gridline.usage.reading import by_day_and_model
 from tests.gridline.ledger.bench import CARD, account, batch
 
 MONDAY, TUESDAY, WEDNESDAY = (date(2026, 1, day) for day in (5, 6, 7))
@@ -144,3 +146,24 @@ def test_quotes_commas_and_lines_stay_in_their_cell(work: Work, clock: FrozenClo
     grant(work, one.id, 5, actor="operator", why=why, key="k")
     text = b"".join(statement.csv_lines(work, one.id, Days.of(work.now))).decode()
     assert [row["why"] for row in csv.DictReader(io.StringIO(text, newline=""))] == ["", why, ""]
+
+
+def test_entries_receipt_usage_and_balance_agree(work: Work) -> None:
+    """One batch told four ways: what its entry took, its receipt charged, its usage came to, and the balance lost."""
+    one = account(work, "one", credit_nanos=1000)
+    made = batch(work, one.id)
+    place(work, batch_id=made.id, account_id=one.id, amount_nanos=400, card=CARD)
+    facts.record(work, batch_id=made.id, account_id=one.id, usage_by_model={"m": (1, 3, 4)}, card=CARD)
+    settle(work, batch_id=made.id, charge_nanos=300, lines=1, input_tokens=3, output_tokens=4)
+    receipt = reading.receipt(work, made.id, one.id)
+    found, _ = entries.page(work, account_id=one.id, after=None, limit=10)
+    mine = {row.kind: row for row in found if row.batch_id == made.id}
+    assert [mine["hold"].id, mine["settle"].id] == receipt["transactions"]
+    assert mine["hold"].held_nanos == credits_nanos(receipt["hold"])
+    assert -mine["settle"].amount_nanos == credits_nanos(receipt["charged"]) == 300
+    assert mine["settle"].available_nanos == credits_nanos(receipt["returned"])
+    (used,) = by_day_and_model(work, one.id, Days.of(work.now))
+    assert used["amount"] == receipt["charged"]
+    closing = statement.statement_object(work, one.id, Days.of(work.now))["closing"]
+    left = reading.balance(work, one.id)
+    assert closing == {"available": credits_text(left.available_nanos), "held": credits_text(left.held_nanos)}
