@@ -76,9 +76,9 @@ test: environments-dev browser lint types ## All tests that show the product wor
 	@$(RUN) pytest -q -m "(stack or engine or airflow or browser) and not deep" $(T)
 
 .PHONY: test-deep
-test-deep: environments-dev browser ## The long tests, at most 40 minutes more
-	@$(RUN) pytest -q -m "deep and not stack and not conformance" $(T)
-	@$(RUN) pytest -q -m "deep and stack and not conformance" $(T)
+test-deep: environments-dev browser conformance-clients ## The long tests, at most 40 minutes more
+	@$(RUN) pytest -q -m "deep and not stack" $(T)
+	@$(RUN) pytest -q -m "deep and stack" $(T)
 
 # The tokens go from make to the suite through the environment: a command line shows in process lists.
 .PHONY: conformance
