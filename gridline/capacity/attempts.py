@@ -17,6 +17,7 @@ from gridline.capacity.leases import Outcome
 from gridline.capacity.tables import Lease
 from gridline.clock import unix
 from gridline.db.work import Work, unit_of_work
+from gridline.errors import Unavailable
 from gridline.lines.exits import JobExit
 from gridline.lines.orders import JobOrder
 from gridline.storage import layout
@@ -77,6 +78,18 @@ def end(
                 progress.note(work, last, batch=batch, part=part, lease_id=lease_id)
             leases.give_back(work, lease, _outcome(work, lease_id, job_exit), batch=batch, part=part)
         return _standing(work, batch, part)
+
+
+def may_go_on(lease_id: str) -> bool:
+    """Whether the job under this lease may still run: not once the lease was released, however that came.
+
+    What cannot be known (the database is away) is a yes: the job's results are safe either way.
+    """
+    try:
+        with unit_of_work() as work:
+            return leases.is_live(work, lease_id)
+    except Unavailable:
+        return True
 
 
 def _start(work: Work, batch: Batch, part: Partition) -> None:

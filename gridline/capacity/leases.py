@@ -65,6 +65,12 @@ def live(work: Work, batch_id: str, number: int) -> Lease | None:
     ).one_or_none()
 
 
+def is_live(work: Work, lease_id: str) -> bool:
+    """Whether the lease was not released yet."""
+    live = select(Lease.id).where(Lease.id == lease_id, Lease.released_at.is_(None))
+    return work.session.scalar(live) is not None
+
+
 def claim(work: Work, lease: Lease) -> None:
     """Turn a locked grant into a lease that lives as long as its progress is seen to move."""
     lease.claimed_at = work.now

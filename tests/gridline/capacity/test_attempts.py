@@ -10,6 +10,7 @@ from gridline.capacity import attempts, leases, progress, reading
 from gridline.capacity.allocator import allocate
 from gridline.clock import unix
 from gridline.db.work import unit_of_work
+from gridline.errors import Unavailable
 from gridline.lines.exits import JobExit
 from gridline.lines.orders import JobOrder
 from gridline.storage import layout
@@ -208,3 +209,20 @@ def test_one_grant_begun_by_many_at_once(yard: Yard, batch: str) -> None:
     answers = at_once(10, lambda _: yard.end(batch, orders[0], JobExit.CRASHED))
     assert answers == ["again"] * 10
     assert (yard.partition(batch).attempts, len(yard.attempts())) == (1, 1)
+
+
+def test_a_job_may_go_on_as_long_as_its_lease(
+    yard: Yard, batch: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Released is a no, however it came; a database that is away is a yes, since nobody knows."""
+    order = yard.begin(batch)
+    assert attempts.may_go_on(lease_id(order))
+    yard.clock.advance(seconds=limits.LEASE_TTL_SECONDS)
+    assert leases.lapse() == 1
+    assert not attempts.may_go_on(lease_id(order))
+
+    def away() -> None:
+        raise Unavailable("away")
+
+    monkeypatch.setattr(attempts, "unit_of_work", away)
+    assert attempts.may_go_on(lease_id(order))
