@@ -67,7 +67,7 @@ types: checks-dev ## mypy, strict
 
 .PHONY: test-fast
 test-fast: checks-dev ## The domain's and the house's tests, under 30 s: no server, Airflow, engine or browser
-	@$(RUN) pytest -q -n 2 -m "not programs and not stack and not engine and not airflow and not browser and not deep" $(FAST)
+	@$(RUN) pytest -q -n 2 -m "not thorough and not programs and not stack and not engine and not airflow and not browser and not deep" $(FAST)
 
 .PHONY: test
 test: environments-dev browser lint types ## All tests that show the product works, at most 20 minutes

@@ -176,6 +176,7 @@ PLACES = st.lists(
 )
 
 
+@pytest.mark.thorough
 @given(queue=PLACES, gpus=st.integers(0, 6), most=st.integers(0, 3), seed=st.integers())
 def test_whatever_the_queue(queue: Sequence[Candidate], gpus: int, most: int, seed: int) -> None:
     """No limit is passed, no GPU idles while a batch could use it, and only the rows' content decides."""

@@ -121,6 +121,7 @@ def test_a_grant_of_an_ending_batch_goes_to_the_next(yard: Yard) -> None:
     assert (old.outcome, new.batch_id) == ("unwanted", second)
 
 
+@pytest.mark.thorough
 def test_twenty_allocators_at_once(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many run at the same moment, one looks at a time, and each sees what the one before it granted."""
     inside = threading.Lock()
@@ -152,6 +153,7 @@ def test_twenty_allocators_at_once(yard: Yard, monkeypatch: pytest.MonkeyPatch) 
     ]
 
 
+@pytest.mark.thorough
 def test_five_accounts_take_turns_on_one_gpu(yard: Yard) -> None:
     """Ten batches of five accounts: each account's first goes before any account's second."""
     accounts = {name: yard.account(name) for name in "abcde"}

@@ -181,6 +181,7 @@ def test_an_unclaimed_grant_lapses_and_nothing_started(yard: Yard, batch: str) -
     assert [one.outcome for one in yard.leases()] == ["unclaimed", None]
 
 
+@pytest.mark.thorough
 def test_claim_and_lapse_at_once(yard: Yard) -> None:
     """Of a claim and a lapse at the same moment one wins: either an attempt runs, or the grant is gone."""
     yard.gpus(8)
