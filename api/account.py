@@ -10,7 +10,7 @@ from api.reference.operations import operation
 from gridline import limits
 from gridline.batches import events, reading
 from gridline.clock import unix
-from gridline.customers import accounts
+from gridline.customers import accounts, daily
 from gridline.db.work import reading as reading_only
 from gridline.ledger import reading as books
 from gridline.money import credits_text
@@ -26,6 +26,7 @@ def show_account() -> dict[str, Any]:
     with reading_only() as work:
         account = accounts.get(work, account_id)
         balances = books.balance(work, account_id)
+        today = daily.use_of(work, account)
     return {
         "id": account.id,
         "object": "account",
@@ -36,7 +37,7 @@ def show_account() -> dict[str, Any]:
             "files": {"limit": limits.ACCOUNT_FILES_MAX, "current": account.files_count},
             "stored_bytes": {"limit": limits.ACCOUNT_STORED_BYTES_MAX, "current": account.files_bytes},
             "leases": {"limit": account.leases_max},
-            "daily_credits": {"limit": credits_text(account.daily_credits_nanos_max)},
+            "daily_credits": today.shown(),
         },
         "balance": {
             "available": credits_text(balances.available_nanos),

@@ -10,7 +10,7 @@ from api.reference.operations import operation
 from gridline.catalog import cards, qualification
 from gridline.catalog.cards import ModelCard
 from gridline.clock import unix
-from gridline.db.work import reading
+from gridline.db.work import Work, reading
 from gridline.errors import NotFound
 from gridline.money import credits_text
 
@@ -24,10 +24,7 @@ blueprint = queries.strict(auth.guard(Blueprint("models", __name__)))
 def list_models() -> dict[str, Any]:
     """Every model that passed qualification and is offered."""
     with reading() as work:
-        listed = cards.listed(work)
-        # In this order: a model that passes in between is not listed yet, rather than listed without a date.
-        since = qualification.first_passed(work)
-    return {"object": "list", "data": [_model_object(card, since[card.id, card.commit]) for card in listed]}
+        return {"object": "list", "data": listed_models(work)}
 
 
 @blueprint.get("/models/<path:model>")
@@ -40,6 +37,14 @@ def show_model(model: str) -> dict[str, Any]:
             raise NotFound(f"The model '{model}' does not exist.", code="model_not_found", param="model")
         since = qualification.first_passed(work)
     return _model_object(card, since[card.id, card.commit])
+
+
+def listed_models(work: Work) -> list[dict[str, Any]]:
+    """The objects of all listed models."""
+    listed = cards.listed(work)
+    # In this order: a model that passes in between is not listed yet, rather than listed without a date.
+    since = qualification.first_passed(work)
+    return [_model_object(card, since[card.id, card.commit]) for card in listed]
 
 
 def _model_object(card: ModelCard, listed_since: datetime) -> dict[str, Any]:

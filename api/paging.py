@@ -2,11 +2,16 @@
 
 import re
 from collections.abc import Sequence
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from flask import request
 
+from gridline import limits
+from gridline.clock import Days
 from gridline.errors import InvalidRequest
+
+YEARS = range(2000, 3000)
 
 
 def query(name: str) -> str | None:
@@ -53,6 +58,39 @@ def query_one_of(name: str, allowed: Sequence[str]) -> str | None:
             f"Invalid value for '{name}'. Supported values are: {names}.", code="invalid_value", param=name
         )
     return value
+
+
+def query_days(now: datetime) -> Days:
+    """The UTC days from ``from`` to ``to``, both included: without ``to`` up to today, without ``from`` from the month's first.
+
+    Raises:
+        InvalidRequest: no date, the wrong way round, or more days than one answer covers.
+    """
+    last = _query_day("to") or Days.of(now).last
+    days = Days(_query_day("from") or last.replace(day=1), last)
+    if days.first > days.last or days.last - days.first >= timedelta(days=limits.STATEMENT_DAYS_MAX):
+        raise InvalidRequest(
+            f"Invalid 'from': expected a day up to 'to' ({days.last}), at most {limits.STATEMENT_DAYS_MAX} days in all, "
+            f"but got {days.first}.",
+            code="invalid_value",
+            param="from",
+        )
+    return days
+
+
+def _query_day(name: str) -> date | None:
+    text = query(name)
+    if text is None:
+        return None
+    try:
+        day = date.fromisoformat(text) if re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text) else None
+    except ValueError:
+        day = None
+    if day is None or day.year not in YEARS:
+        raise InvalidRequest(
+            f"Invalid '{name}': expected a UTC day as YYYY-MM-DD.", code="invalid_value", param=name
+        )
+    return day
 
 
 def page_object(data: list[dict[str, Any]], *, has_more: bool) -> dict[str, Any]:

@@ -44,6 +44,10 @@ DOWNLOADS = Rate(
     "downloads", RateLimitItemPerHour, "downloaded_bytes_per_hour", "bytes",
     "bytes downloaded by your account in an hour", _MORE,
 )  # fmt: skip
+ESTIMATES = Rate(
+    "estimates", RateLimitItemPerMinute, "estimates_per_minute", "estimates",
+    "estimates of your account in a minute", f"An estimate reads the whole file. {_MORE}",
+)  # fmt: skip
 WRONG_TOKENS = Rate(
     "wrong_tokens", RateLimitItemPerMinute, "wrong_tokens_per_minute", "requests",
     "requests with a wrong API key from your address in a minute", "Check the key: a good one is always let in.",
@@ -118,6 +122,15 @@ def admit_download(account_id: str, size_bytes: int) -> None:
     """
     if size_bytes > 0:
         _take(DOWNLOADS, account_id, limits.DOWNLOADED_BYTES_PER_HOUR_MAX, size_bytes)
+
+
+def admit_estimate(account_id: str) -> None:
+    """Count an estimate that is about to be made.
+
+    Raises:
+        RateExceeded: the account had its estimates of this minute.
+    """
+    _take(ESTIMATES, account_id, limits.ESTIMATES_PER_MINUTE_MAX)
 
 
 def _uploads(account_id: str) -> tuple[RateLimitItem, str]:

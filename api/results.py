@@ -44,7 +44,7 @@ def list_results(batch_id: str) -> Response:
     with reading() as work:
         standing = partial.standing(work, account_id=who.account_id, batch_id=batch_id)
     page, incomplete = partial.page(storage.store(), standing, after=after, lines_max=lines_max)
-    answer = Response(_chunks(page.file), content_type=JSONL)
+    answer = Response(chunks(page.file), content_type=JSONL)
     answer.call_on_close(page.file.close)
     answer.headers["Content-Length"] = str(page.bytes)
     answer.headers["Gridline-Next-Cursor"] = page.cursor.text(batch_id)
@@ -59,6 +59,7 @@ def list_results(batch_id: str) -> Response:
     return answer
 
 
-def _chunks(file: BinaryIO) -> Iterator[bytes]:
+def chunks(file: BinaryIO) -> Iterator[bytes]:
+    """What is left of a file, a part at a time."""
     while chunk := file.read(CHUNK_BYTES):
         yield chunk

@@ -1,6 +1,7 @@
 """Time comes in from outside: from the database in production's units of work, frozen in tests."""
 
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Protocol, overload
 
 
@@ -32,6 +33,30 @@ class FrozenClock:
     def advance(self, **by: float) -> None:
         """Move on by a timedelta's keywords, e.g. ``hours=12``."""
         self.moment += timedelta(**by)
+
+
+@dataclass(frozen=True)
+class Days:
+    """Whole UTC days, first and last included."""
+
+    first: date
+    last: date
+
+    @classmethod
+    def of(cls, moment: datetime) -> "Days":
+        """The one day that the instant is in."""
+        day = moment.astimezone(UTC).date()
+        return cls(day, day)
+
+    @property
+    def begin(self) -> datetime:
+        """The first instant."""
+        return datetime.combine(self.first, time(), UTC)
+
+    @property
+    def end(self) -> datetime:
+        """The first instant after them."""
+        return datetime.combine(self.last, time(), UTC) + timedelta(days=1)
 
 
 @overload

@@ -20,6 +20,7 @@ from gridline.money import credits_text
 from gridline.profiles.profile import Profile
 
 CREATED = 1767614400
+RESETS_AT = 1767657600
 KINDS = ("chat", "embedding")
 
 
@@ -93,9 +94,9 @@ def _price() -> Schema:
 
 
 def _account() -> Schema:
-    def limit(meaning: str, most: int | str, current: int | None = None) -> Schema:
+    def limit(meaning: str, most: int | str, current: int | str | None = None, **more: int) -> Schema:
         example = {"limit": most} if current is None else {"limit": most, "current": current}
-        return see("Use", meaning) | {"examples": [example]}
+        return see("Use", meaning) | {"examples": [example | more]}
 
     daily = credits_text(limits.DAILY_CREDITS_NANOS_DEFAULT)
     return thing(
@@ -112,7 +113,12 @@ def _account() -> Schema:
                     "files": limit("Stored files.", limits.ACCOUNT_FILES_MAX, 12),
                     "stored_bytes": limit("Their bytes.", limits.ACCOUNT_STORED_BYTES_MAX, 40_960),
                     "leases": limit("GPU leases at once.", limits.ACCOUNT_LEASES_DEFAULT),
-                    "daily_credits": limit("Credits in a UTC day.", daily),
+                    "daily_credits": limit(
+                        "Credits that batches may hold in a UTC day, less what came back of them.",
+                        daily,
+                        "0.001234000",
+                        resets_at=RESETS_AT,
+                    ),
                 },
             ),
             "balance": thing(
@@ -131,9 +137,13 @@ def _use() -> Schema:
         "A limit.",
         {
             "limit": {"type": ["integer", "string"], "description": "The most; a text where it is credits."},
-            "current": whole("What is used of it, where that is counted.", 1),
+            "current": {
+                "type": ["integer", "string"],
+                "description": "What is used of it, where that is counted; a text where it is credits.",
+            },
+            "resets_at": moment("When the use is back at nothing, for a limit of a day.", RESETS_AT),
         },
-        optional=("current",),
+        optional=("current", "resets_at"),
     ) | {"examples": [{"limit": limits.OPEN_BATCHES_DEFAULT, "current": 1}]}
 
 
@@ -156,6 +166,7 @@ def _receipt() -> Schema:
             "hold": amount("What was set aside.", "0.001234000"),
             "charged": nullable(amount("What it costs.", "0.000001240")),
             "returned": nullable(amount("What came back of the hold.", "0.001232760")),
+            "refunded": amount("What the operator gave back of the charge since.", "0.000000000"),
             "lines": nullable(whole("Lines that were delivered.", 2)),
             "input_tokens": nullable(whole("Tokens of their prompts.", 76)),
             "output_tokens": nullable(whole("Tokens of their answers.", 24)),
@@ -229,8 +240,9 @@ def _limit() -> Schema:
             "limit": number | {"description": "The most.", "examples": [limits.OPEN_BATCHES_DEFAULT]},
             "current": number | {"description": "What is used.", "examples": [limits.OPEN_BATCHES_DEFAULT]},
             "unit": text("What is counted.", "batches"),
+            "resets_at": moment("When the use is back at nothing, for a limit of a day.", RESETS_AT),
         },
-        optional=("current", "unit"),
+        optional=("current", "unit", "resets_at"),
     )
 
 

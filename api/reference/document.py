@@ -132,6 +132,8 @@ def _responses(route: Route, said: Operation, known: dict[str, Schema]) -> Json:
             "headers": _headers(counted + more),
             "content": _content(content, known),
         }
+        if said.also is not None and status == 200:  # noqa: PLR2004 - HTTP's own
+            shown["200"]["content"] |= _content(said.also, known)
     queries = any(parameters.in_query(one) for one in said.parameters)
     codes = refusals.codes_of(said, token=route.scope is not None, queries=queries)
     for status, named in codes.items():

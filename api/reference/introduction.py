@@ -8,6 +8,7 @@ TAGS = {
     "Batches": "Create one, follow it, cancel it.",
     "Models": "What can be named in a line, with limits and prices.",
     "Account": "What OpenAI lacks: limits and credits, receipts, what happened to a batch.",
+    "Credits": "What things cost, what a batch would cost, and everything that moved the account's credits.",
     "Platform": "For monitors and tools. No token.",
 }
 

@@ -28,6 +28,8 @@ class Operation:
     summary: str
     answers: Mapping[int, Content]
     body: Content | None = None
+    also: Content | None = None
+    """The same answer (200) in another media type."""
     parameters: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()
     sends: tuple[str, ...] = ()
@@ -41,11 +43,13 @@ def operation(
     *,
     returns: str | Mapping[int, Content],
     body: str | Content | None = None,
+    also: Content | None = None,
     **more: tuple[str, ...],
 ) -> Callable[[View], View]:
     """Say what the view below serves; its docstring's first paragraph becomes the description.
 
-    ``returns`` and ``body`` name components of the document (a plain name is JSON). ``more`` holds
+    ``returns`` and ``body`` name components of the document (a plain name is JSON), ``also`` the answer in another
+    media type. ``more`` holds
     ``parameters`` (names in ``parameters.py``), ``refuses`` (codes in ``refusals.py`` beyond those that every such
     call may get) and ``sends`` (headers in ``headers.py`` beyond those of every answer).
     """
@@ -57,6 +61,7 @@ def operation(
             summary,
             answers={200: Content(returns)} if isinstance(returns, str) else returns,
             body=Content(body) if isinstance(body, str) else body,
+            also=also,
             description=_first_paragraph(view.__doc__ or ""),
             **more,
         )

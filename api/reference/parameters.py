@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from api.reference.shapes import Schema, choice, identity, text, whole
+from api.reference.shapes import Schema, choice, day, identity, text, whole
 from gridline import limits
 from gridline.files.objects import PURPOSES
 
@@ -43,6 +43,26 @@ _SCHEMAS: dict[str, tuple[str, str, Schema]] = {
             most=limits.RESULTS_PAGE_LINES_MAX,
         )
         | {"default": limits.RESULTS_PAGE_LINES_DEFAULT},
+    ),
+    "entries_after": ("query", "after", _after("transaction")),
+    "entries_limit": ("query", "limit", _limit(limits.ENTRIES_PAGE_DEFAULT, limits.ENTRIES_PAGE_MAX)),
+    "from_day": (
+        "query",
+        "from",
+        day("The first UTC day; by default the first of the month of the last.", "2026-01-01"),
+    ),
+    "to_day": (
+        "query",
+        "to",
+        day(
+            f"The last UTC day, included; by default today. At most {limits.STATEMENT_DAYS_MAX} days in all.",
+            "2026-01-31",
+        ),
+    ),
+    "statement_format": (
+        "query",
+        "format",
+        choice("As an object, or as a sheet.", ("json", "csv")) | {"default": "json"},
     ),
     "files_after": ("query", "after", _after("file")),
     "files_limit": ("query", "limit", _limit(limits.FILES_PAGE_DEFAULT, limits.FILES_PAGE_MAX)),

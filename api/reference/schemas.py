@@ -6,6 +6,7 @@ from typing import Any
 from api.reference import (
     account_schemas,
     batch_schemas,
+    credit_schemas,
     file_schemas,
     line_schemas,
     result_schemas,
@@ -22,6 +23,7 @@ def components(profile: Profile) -> dict[str, Schema]:
         **upload_schemas.schemas(profile),
         **batch_schemas.schemas(profile),
         **account_schemas.schemas(profile),
+        **credit_schemas.schemas(profile),
         **line_schemas.schemas(),
         **result_schemas.schemas(),
     }

@@ -25,6 +25,11 @@ def amount(meaning: str, example: str) -> Schema:
     return text(f"{meaning} In credits (1 credit = 1 USD).", example, pattern=AMOUNT)
 
 
+def day(meaning: str, example: str) -> Schema:
+    """A UTC day as YYYY-MM-DD."""
+    return text(meaning, example, format="date", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
+
+
 def whole(meaning: str, example: int, *, least: int | None = 0, most: int | None = None) -> Schema:
     """An integer from ``least`` to ``most``, both included; None is no bound."""
     bounds = {"minimum": least, "maximum": most}

@@ -12,7 +12,7 @@ from gridline.batches.repeats import Sent
 from gridline.batches.requests import CreateRequest
 from gridline.batches.states import Status
 from gridline.batches.tables import Batch
-from gridline.customers import accounts
+from gridline.customers import accounts, daily
 from gridline.db.work import Work
 from gridline.errors import InvalidRequest, NotFound
 from gridline.files.tables import File
@@ -33,12 +33,13 @@ def create(work: Work, *, account_id: str, actor: str, request: CreateRequest, s
     Raises:
         NotFound: the input file does not exist, is deleted or belongs to another account.
         Conflict: the key was used with another body.
-        LimitExceeded: the account has no open slot; nothing was made.
+        LimitExceeded: the account has no open slot, or has used its daily limit; nothing was made.
     """
     earlier = repeats.find(work, account_id=account_id, request=request, sent=sent)
     if earlier is not None:
         return Created(earlier, replayed=True)
-    file = _input_file(work, account_id, request.input_file_id)
+    file = input_file(work, account_id, request.input_file_id, keep=True)
+    daily.check_create(work, account_id)
     accounts.slot_take(work, account_id)
     batch = Batch(
         id=ids.new("batch"), account_id=account_id, created_by=actor, endpoint=request.endpoint,
@@ -57,13 +58,20 @@ def create(work: Work, *, account_id: str, actor: str, request: CreateRequest, s
     return Created(batch, replayed=False)
 
 
-def _input_file(work: Work, account_id: str, file_id: str) -> File:
-    # FOR SHARE: a delete of the file waits for this transaction and then sees the live batch.
-    file = work.session.scalars(
-        select(File)
-        .where(File.id == file_id, File.account_id == account_id, File.deleted_at.is_(None))
-        .with_for_update(read=True)
-    ).one_or_none()
+def input_file(work: Work, account_id: str, file_id: str, *, keep: bool = False) -> File:
+    """The account's file that a batch may read; ``keep``: a delete of it waits for this transaction.
+
+    Raises:
+        NotFound: missing, deleted and foreign alike.
+        InvalidRequest: it was not uploaded for batches.
+    """
+    statement = select(File).where(
+        File.id == file_id, File.account_id == account_id, File.deleted_at.is_(None)
+    )
+    if keep:
+        # A delete then sees the live batch.
+        statement = statement.with_for_update(read=True)
+    file = work.session.scalars(statement).one_or_none()
     if file is None:
         raise NotFound(
             f"No such File object: {file_id}. Upload it again and use the new id.", param="input_file_id"

@@ -1,6 +1,8 @@
 """What the body of a create may hold: types, keys, ranges, in OpenAI's words. Knows neither HTTP nor the database."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from gridline import limits
 from gridline.errors import InvalidRequest
@@ -10,6 +12,8 @@ from gridline.profiles.profile import Profile
 
 KEYS = ("input_file_id", "endpoint", "completion_window", "metadata", "output_expires_after")
 REQUIRED = KEYS[:3]
+ESTIMATE_KEYS = REQUIRED
+"""An estimate is asked for with what a create needs at least."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,19 @@ def parse_create(body: object, profile: Profile) -> CreateRequest:
     Raises:
         InvalidRequest: naming the first parameter that is missing, unknown, of the wrong type or out of range.
     """
-    given = keys_of(body, known=KEYS, required=REQUIRED)
+    return _read(keys_of(body, known=KEYS, required=REQUIRED), profile)
+
+
+def parse_estimate(body: object, profile: Profile) -> CreateRequest:
+    """The create that a JSON body asks an estimate for.
+
+    Raises:
+        InvalidRequest: as ``parse_create``.
+    """
+    return _read(keys_of(body, known=ESTIMATE_KEYS, required=ESTIMATE_KEYS), profile)
+
+
+def _read(given: Mapping[str, Any], profile: Profile) -> CreateRequest:
     return CreateRequest(
         input_file_id=_file_id(given["input_file_id"]),
         endpoint=one_of(given["endpoint"], profile.endpoints, "endpoint"),

@@ -100,6 +100,27 @@ def post(work: Work, posting: Posting) -> bool:
     return True
 
 
+def post_under_key(work: Work, posting: Posting, *, key: str) -> bool:
+    """Post what an operator asks for under a key; False when that very thing was posted before.
+
+    Raises:
+        KeyReused: the key was used before for another amount, or another batch.
+        WouldOverdraw: a customer's book would fall below zero.
+    """
+    if post(work, posting):
+        work.notify("credits")
+        return True
+    book = available(posting.account_id)
+    wanted = sum(leg.amount_nanos for leg in posting.legs if leg.book == book)
+    earlier = work.session.get_one(Transaction, posting.id)
+    if earlier.batch_id != posting.batch_id or _amount(work, posting.id, book) != wanted:
+        raise KeyReused(
+            f"Key {key!r} was used before for another {posting.kind}. Use a new key for a new one.",
+            param="key",
+        )
+    return False
+
+
 def grant(work: Work, account_id: str, amount_nanos: int, *, actor: str, why: str, key: str) -> str:
     """Give an account credit, once per key; returns the transaction's id.
 
@@ -117,12 +138,7 @@ def grant(work: Work, account_id: str, amount_nanos: int, *, actor: str, why: st
         actor=actor,
         why=why,
     )
-    if post(work, posting):
-        work.notify("credits")
-    elif _amount(work, posting.id, available(account_id)) != amount_nanos:
-        raise KeyReused(
-            f"Key {key!r} was used before for another amount. Use a new key for a new grant.", param="key"
-        )
+    post_under_key(work, posting, key=key)
     return posting.id
 
 

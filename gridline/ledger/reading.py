@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
-from gridline.clock import unix
+from gridline.clock import Days, unix
 from gridline.db.work import Work
 from gridline.errors import NotFound
 from gridline.ledger.books import available, held
-from gridline.ledger.tables import Balance, Hold, Resolution
+from gridline.ledger.tables import Balance, Entry, Hold, Resolution, Transaction
 from gridline.money import credits_text
 from gridline.usage import facts
 from gridline.usage.tables import UsageFact
@@ -48,6 +48,28 @@ def open_holds(work: Work) -> Sequence[Hold]:
     return work.session.scalars(select(Hold).where(~resolved.exists()).order_by(Hold.at, Hold.batch_id)).all()
 
 
+def refunded(work: Work, batch_id: str) -> int:
+    """Nano-credits of a batch's charge that were given back."""
+    total = work.session.scalar(
+        select(func.sum(Entry.amount_nanos))
+        .join(Transaction, Transaction.id == Entry.transaction_id)
+        .where(Transaction.batch_id == batch_id, Transaction.kind == "refund", Entry.amount_nanos > 0)
+    )
+    return int(total or 0)
+
+
+def used_in(work: Work, account_id: str, days: Days) -> int:
+    """Nano-credits of an account's holds of these days, less what came back of them by now."""
+    used = func.sum(Hold.amount_nanos - func.coalesce(Resolution.returned_nanos, 0))
+    total = work.session.scalar(
+        select(used)
+        .select_from(Hold)
+        .outerjoin(Resolution, Resolution.batch_id == Hold.batch_id)
+        .where(Hold.account_id == account_id, Hold.at >= days.begin, Hold.at < days.end)
+    )
+    return int(total or 0)
+
+
 def receipt(work: Work, batch_id: str, account_id: str) -> dict[str, Any]:
     """What a batch cost and why, as the API shows it: the rates copied at hold, tokens, charge, what returned.
 
@@ -59,6 +81,7 @@ def receipt(work: Work, batch_id: str, account_id: str) -> dict[str, Any]:
         raise NotFound(f"Batch {batch_id} has no receipt: no credit was held, so nothing was charged.")
     end = work.session.get(Resolution, batch_id)
     card = hold.card
+    moved = [one.transaction_id for one in (hold, end) if one is not None and one.transaction_id]
     return {
         "object": "gridline.receipt",
         "batch_id": batch_id,
@@ -72,14 +95,23 @@ def receipt(work: Work, batch_id: str, account_id: str) -> dict[str, Any]:
         "hold": credits_text(hold.amount_nanos),
         "charged": None if end is None else credits_text(end.charged_nanos),
         "returned": None if end is None else credits_text(end.returned_nanos),
+        "refunded": credits_text(refunded(work, batch_id)),
         "lines": None if end is None else end.lines,
         "input_tokens": None if end is None else end.input_tokens,
         "output_tokens": None if end is None else end.output_tokens,
         "usage": [_used(fact) for fact in facts.of_batch(work, batch_id)],
         "held_at": unix(hold.at),
         "settled_at": None if end is None else unix(end.at),
-        "transactions": [one.transaction_id for one in (hold, end) if one is not None and one.transaction_id],
+        "transactions": [*moved, *_refunds(work, batch_id)],
     }
+
+
+def _refunds(work: Work, batch_id: str) -> Sequence[str]:
+    return work.session.scalars(
+        select(Transaction.id)
+        .where(Transaction.batch_id == batch_id, Transaction.kind == "refund")
+        .order_by(Transaction.sequence)
+    ).all()
 
 
 def _used(fact: UsageFact) -> dict[str, Any]:

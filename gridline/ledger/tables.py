@@ -17,7 +17,11 @@ class Transaction(Base):
     """A balanced set of entries: who, when, why. Its id derives from what caused it, so a retry finds it."""
 
     __tablename__ = "transactions"
-    __table_args__ = (Index("ix_transactions_account_id_sequence", "account_id", "sequence"),)
+    __table_args__ = (
+        Index("ix_transactions_account_id_sequence", "account_id", "sequence"),
+        Index("ix_transactions_account_id_at_sequence", "account_id", "at", "sequence"),
+        Index("ix_transactions_batch_id", "batch_id"),
+    )
 
     id: Mapped[str] = mapped_column(primary_key=True)
     sequence: Mapped[int] = mapped_column(Identity(), unique=True)
@@ -60,10 +64,13 @@ class Hold(Base):
     """The most a batch can cost, set aside once. It is resolved once, by a row of ``resolutions``."""
 
     __tablename__ = "holds"
-    __table_args__ = (CheckConstraint("amount_nanos >= 0", name="amount_not_negative"),)
+    __table_args__ = (
+        CheckConstraint("amount_nanos >= 0", name="amount_not_negative"),
+        Index("ix_holds_account_id_at", "account_id", "at"),
+    )
 
     batch_id: Mapped[str] = mapped_column(ForeignKey("batches.id"), primary_key=True)
-    account_id: Mapped[str] = mapped_column(ForeignKey("accounts.id"), index=True)
+    account_id: Mapped[str] = mapped_column(ForeignKey("accounts.id"))
     amount_nanos: Mapped[int]
     transaction_id: Mapped[str | None] = mapped_column(ForeignKey("transactions.id"))
     at: Mapped[datetime]

@@ -62,6 +62,21 @@ class Sizer:
                 sized.append(self._refused(one, refusal))
         return sized
 
+    def most(self, request: ChatRequest | EmbeddingRequest) -> tuple[int, int]:
+        """The most tokens that a line can have, of input and written; quick, because nothing is counted."""
+        try:
+            texts = self._texts(request)
+        except PromptRefused:
+            return 0, 0
+        context = self.card.context_tokens
+        if isinstance(request, ChatRequest):
+            written = request.max_tokens or self.card.output_tokens_max
+            room = context - (request.max_tokens or 1)
+            return min(self.tokens.most(texts[0]), room), written * request.choices
+        if request.token_ids:
+            return sum(map(len, request.token_ids)), 0
+        return sum(min(self.tokens.most(text), context) for text in texts), 0
+
     def _counts(self, pending: Sequence[Pending]) -> list[list[int] | PromptRefused]:
         """Tokens of every input of every line, all texts counted together; or why a line has no count."""
         texts: list[str] = []

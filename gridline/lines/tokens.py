@@ -87,6 +87,21 @@ class ModelTokens:
         """Tokens of texts to embed, special ones included."""
         return self._count(texts, special=True)
 
+    def most(self, text: str) -> int:
+        """No fewer tokens than the text has, special ones included, without counting: a token is at least a byte.
+
+        At least a byte of what the tokenizer's normalizer makes of the text, which may be longer.
+        """
+        normalizer = self._tokenizer.normalizer
+        if normalizer is None or text.isascii():
+            return len(text.encode()) + self._around
+        return len(normalizer.normalize_str(text).encode()) + self._around
+
+    @cached_property
+    def _around(self) -> int:
+        """Tokens that every text has, and one for the space that some tokenizers begin with."""
+        return self.count_inputs([""])[0] + 1
+
     def _count(self, texts: Sequence[str], *, special: bool) -> list[int]:
         counts: list[int] = []
         for chunk in _chunks(texts):

@@ -47,7 +47,7 @@ BATCHES_CREATED = Counter(
 )
 RATE_REFUSALS = Counter(
     "gridline_rate_refusals_total",
-    "Requests refused with 429 rate_limit_exceeded. kind: requests, uploads, downloads or wrong_tokens.",
+    "Requests refused with 429 rate_limit_exceeded. kind: requests, uploads, downloads, estimates or wrong_tokens.",
     ["kind"],
     registry=REGISTRY,
 )

@@ -15,12 +15,14 @@ def test_the_account_shows_limits_use_and_balance(ann: Customer) -> None:
     assert (shown["id"], shown["object"]) == (ann.account_id, "account")
     assert ids.is_id("account", shown["id"])
     assert shown["name"].startswith("ann ")
+    daily = shown["limits"].pop("daily_credits")
+    assert (daily["limit"], daily["current"]) == ("100.000000000", "0.000000000")
+    assert daily["resets_at"] % 86_400 == 0
     assert shown["limits"] == {
         "open_batches": {"limit": 2, "current": 1},
         "files": {"limit": 500, "current": 1},
         "stored_bytes": {"limit": 20_000_000_000, "current": len(LINES)},
         "leases": {"limit": 4},
-        "daily_credits": {"limit": "100.000000000"},
     }
     assert shown["balance"] == {"available": "10.000000000", "held": "0.000000000"}
 

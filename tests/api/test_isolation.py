@@ -72,17 +72,25 @@ def test_a_strangers_object_is_like_none(ann: Customer, bob: Customer, owned: di
     assert _state(ann, owned) == before
 
 
-def test_a_strangers_id_is_no_cursor_and_no_input(bob: Customer, owned: dict[str, str]) -> None:
+def test_a_strangers_id_is_no_cursor_and_no_input(
+    ann: Customer, bob: Customer, owned: dict[str, str]
+) -> None:
     """Ids in queries and bodies: another's is answered as a random one is, and lists never show it."""
     for kind, address in (("file_id", "/v1/files?after="), ("batch_id", "/v1/batches?after=")):
         foreign = bob.http.get(address + owned[kind])
         assert foreign.status_code == 404
         assert seen(foreign, owned[kind]) == seen(bob.http.get(address + RANDOM[kind]), RANDOM[kind])
-    wanted = {"endpoint": "/v1/embeddings", "completion_window": "24h"}
-    foreign = bob.http.post("/v1/batches", json={**wanted, "input_file_id": owned["file_id"]})
-    random = bob.http.post("/v1/batches", json={**wanted, "input_file_id": RANDOM["file_id"]})
+    theirs = ann.http.get("/gridline/v1/entries").json()["first_id"]
+    none = "txn_" + "0" * 24
+    foreign, random = (bob.http.get(f"/gridline/v1/entries?after={one}") for one in (theirs, none))
     assert foreign.status_code == 404
-    assert seen(foreign, owned["file_id"]) == seen(random, RANDOM["file_id"])
+    assert seen(foreign, theirs) == seen(random, none)
+    wanted = {"endpoint": "/v1/embeddings", "completion_window": "24h"}
+    for address in ("/v1/batches", "/gridline/v1/estimates"):
+        foreign = bob.http.post(address, json={**wanted, "input_file_id": owned["file_id"]})
+        random = bob.http.post(address, json={**wanted, "input_file_id": RANDOM["file_id"]})
+        assert foreign.status_code == 404
+        assert seen(foreign, owned["file_id"]) == seen(random, RANDOM["file_id"])
     for address in ("/v1/files", "/v1/batches"):
         assert bob.http.get(address).json()["data"] == []
 

@@ -7,7 +7,9 @@ from gridline.batches.reasons import ReasonCode
 from gridline.batches.states import TERMINAL
 from gridline.profiles.profile import load
 
-OPEN = {"GET /healthz", "GET /readyz", "GET /metrics", "GET /docs", "GET /openapi.json"}
+OPEN = {
+    "GET /healthz", "GET /readyz", "GET /metrics", "GET /docs", "GET /openapi.json", "GET /gridline/v1/pricing",
+}  # fmt: skip
 PARTS = {"GET /docs/{id}"}
 """What a page loads by itself: nobody calls it."""
 LATER = {ReasonCode.PLATFORM_DAILY_LIMIT, ReasonCode.HELD_BY_OPERATOR}

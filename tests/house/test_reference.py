@@ -152,6 +152,7 @@ def test_bodies_have_the_keys_that_are_read(document: dict[str, Any]) -> None:
         "BatchCreate": batch_requests.KEYS,
         "UploadCreate": file_requests.UPLOAD_KEYS,
         "UploadComplete": file_requests.COMPLETE_KEYS,
+        "EstimateCreate": batch_requests.ESTIMATE_KEYS,
     }.items():
         assert tuple(schemas[name]["properties"]) == tuple(keys), name
 

@@ -4,9 +4,9 @@ import click
 
 from gridline import ids
 from gridline.customers import accounts as opening
-from gridline.customers import tokens
+from gridline.customers import daily, tokens
 from gridline.db.work import unit_of_work
-from gridline.ledger import posting, reading
+from gridline.ledger import correcting, posting, reading
 from gridline.money import credits_nanos, credits_text
 from gridline.operate import accounts
 
@@ -40,7 +40,10 @@ def account(name: str) -> None:
         click.echo(f"open batches\t{found.open_batches} of {found.open_batches_max}")
         click.echo(f"leases\tat most {found.leases_max}")
         click.echo(f"requests a minute\t{found.requests_per_minute_max}")
-        click.echo(f"credits a day\t{credits_text(found.daily_credits_nanos_max)}")
+        today = daily.use_of(work, found)
+        click.echo(
+            f"credits a day\t{credits_text(today.used_nanos)} of {credits_text(today.limit_nanos)} used"
+        )
         click.echo(f"available\t{credits_text(balance.available_nanos)}")
         click.echo(f"held\t{credits_text(balance.held_nanos)}")
 
@@ -73,11 +76,42 @@ def grant(account: str, amount: int, why: str, key: str | None) -> None:
     click.echo(f"available\t{credits_text(balance.available_nanos)}")
 
 
+@ops.command(context_settings={"ignore_unknown_options": True})
+@click.argument("account")
+@click.argument("amount", type=Credits())
+@click.option("--why", required=True, help="The reason, kept with the entry.")
+@click.option("--key", help="The same key adjusts once, however often it is said.")
+def adjust(account: str, amount: int, why: str, key: str | None) -> None:
+    """Add an AMOUNT to the available credits of ACCOUNT; one that begins with - is taken, if it is there."""
+    with unit_of_work() as work:
+        found = accounts.by_name_or_id(work, account)
+        actor = accounts.operator()
+        correcting.adjust(work, found.id, amount, actor=actor, why=why, key=key or ids.new("transaction"))
+        balance = reading.balance(work, found.id)
+    click.echo(f"available\t{credits_text(balance.available_nanos)}")
+
+
+@ops.command()
+@click.argument("batch_id")
+@click.argument("amount", type=Credits())
+@click.option("--why", required=True, help="The reason, kept with the entry.")
+@click.option("--key", help="The same key refunds once, however often it is said.")
+def refund(batch_id: str, amount: int, why: str, key: str | None) -> None:
+    """Give an AMOUNT of the charge of BATCH_ID back to its account; all refunds together are at most the charge."""
+    with unit_of_work() as work:
+        actor = accounts.operator()
+        correcting.refund(work, batch_id, amount, actor=actor, why=why, key=key or ids.new("transaction"))
+        refunded = reading.refunded(work, batch_id)
+    click.echo(f"refunded\t{credits_text(refunded)}")
+
+
 @ops.command()
 @click.argument("account")
 @click.option("--open-batches", type=int, help="Open batches at once.")
-@click.option("--leases", type=int, help="GPUs at once.")
-@click.option("--daily-credits", type=Credits(), help="Credits held in a UTC day.")
+@click.option("--gpus", "--leases", "leases", type=int, help="GPUs at once.")
+@click.option(
+    "--credits-per-day", "--daily-credits", "daily_credits", type=Credits(), help="Credits held in a UTC day."
+)
 @click.option("--requests-per-minute", type=int, help="Requests to the API in a minute.")
 @click.option("--why", required=True, help="The reason, kept in the audit.")
 def limit(account: str, why: str, **given: int | None) -> None:

@@ -9,6 +9,9 @@ from sqlalchemy import Engine, text
 from gridline.cli.main import main
 from gridline.customers import tokens
 from gridline.db.work import unit_of_work
+from gridline.ledger.holding import place
+from gridline.ledger.settling import settle
+from tests.gridline.ledger.bench import CARD, account, batch
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +58,40 @@ def test_a_grant_finer_than_a_nano_credit_is_a_usage_error() -> None:
     assert "at most nine after the point" in result.output
 
 
+def test_an_adjustment_is_made_once_and_takes_only_what_is_there() -> None:
+    """Either sign, once for its key; more than is available is refused with both numbers, another amount by the key."""
+    ok("ops", "account", "acme")
+    for _ in range(2):
+        shown = ok("ops", "adjust", "acme", "2.5", "--why", "goodwill", "--key", "one")
+        assert shown == "available\t2.500000000\n"
+    assert ok("ops", "adjust", "acme", "-0.5", "--why", "a mistake") == "available\t2.000000000\n"
+    short = run("ops", "adjust", "acme", "-2.000000001", "--why", "too much")
+    assert short.exit_code == 1
+    assert "2.000000001 credits are needed, 2.000000000 are available" in short.output
+    other = run("ops", "adjust", "acme", "1", "--why", "goodwill", "--key", "one")
+    assert other.exit_code == 1
+    assert "was used before for another adjust" in other.output
+    assert run("ops", "adjust", "acme", "-1", "--wyh", "x", "--why", "x").exit_code == 2
+    assert "The books hold" in ok("books")
+
+
+def test_a_refund_names_a_batch_that_was_charged(database: Engine) -> None:
+    """The charge goes back to its account in parts; more than is left is refused, and so is an unknown batch."""
+    with unit_of_work() as work:
+        one = account(work, "acme", credit_nanos=10**9)
+        made = batch(work, one.id).id
+        place(work, batch_id=made, account_id=one.id, amount_nanos=400, card=CARD)
+        settle(work, batch_id=made, charge_nanos=300, lines=1, input_tokens=3, output_tokens=4)
+    for _ in range(2):
+        shown = ok("ops", "refund", made, "0.0000001", "--why", "late", "--key", "one")
+        assert shown == "refunded\t0.000000100\n"
+    over = run("ops", "refund", made, "0.000000201", "--why", "late")
+    assert over.exit_code == 1
+    assert "at most 0.000000200 can be refunded" in over.output
+    assert run("ops", "refund", "batch_none", "1", "--why", "late").exit_code == 1
+    assert "The books hold" in ok("books")
+
+
 def test_a_token_is_printed_once_and_audited(owner: Engine) -> None:
     """Only its text is printed; who made it, for what, and not its text, stands in the audit."""
     ok("ops", "account", "acme")
@@ -90,7 +127,8 @@ def test_an_unknown_account_says_how_to_open_it() -> None:
 def test_limits_are_changed_and_audited(owner: Engine) -> None:
     """Only what was named changes; the audit says to what and why."""
     ok("ops", "account", "acme")
-    ok("ops", "limit", "acme", "--open-batches", "5", "--daily-credits", "7", "--why", "asked for")
+    ok("ops", "limit", "acme", "--open-batches", "5", "--credits-per-day", "7", "--why", "asked for")
+    ok("ops", "limit", "acme", "--gpus", "3", "--why", "asked for")
     ok("ops", "limit", "acme", "--requests-per-minute", "1200", "--why", "asked for")
     with owner.connect() as connection:
         limits = connection.execute(
@@ -98,11 +136,16 @@ def test_limits_are_changed_and_audited(owner: Engine) -> None:
                 "SELECT open_batches_max, daily_credits_nanos_max, leases_max, requests_per_minute_max FROM accounts"
             )
         ).one()
-        why = connection.execute(
-            text("SELECT details->>'why' FROM audit WHERE action = 'account.limits'")
-        ).scalar()
-    assert tuple(limits) == (5, 7 * 10**9, 4, 1200)
-    assert why == "asked for"
+        changes = connection.execute(
+            text("SELECT actor, details FROM audit WHERE action = 'account.limits' ORDER BY sequence")
+        ).all()
+    assert tuple(limits) == (5, 7 * 10**9, 3, 1200)
+    assert all(actor.startswith("operator:") for actor, _ in changes)
+    assert [details for _, details in changes] == [
+        {"open_batches_max": 5, "daily_credits_nanos_max": 7 * 10**9, "why": "asked for"},
+        {"leases_max": 3, "why": "asked for"},
+        {"requests_per_minute_max": 1200, "why": "asked for"},
+    ]
 
 
 @pytest.mark.parametrize("limit", [[], ["--leases", "-1"]])
