@@ -15,6 +15,7 @@ from gridline.batches.tables import Batch
 from gridline.customers import accounts
 from gridline.db.work import Work
 from gridline.errors import InvalidRequest, NotFound
+from gridline.files import retention
 from gridline.files.tables import File
 from gridline.limits import START_BOUND_SECONDS, WINDOW_SECONDS
 
@@ -50,6 +51,7 @@ def create(work: Work, *, account_id: str, actor: str, request: CreateRequest, s
         reason_code=ReasonCode.STARTING, reason_since=work.now,
     )  # fmt: skip
     work.session.add(batch)
+    retention.keep_for_batch(file, batch.expires_at)
     work.session.flush()
     events.record(work, batch, "created", actor=actor, input_file_id=file.id)
     moves.request_run(work, batch, "start")
@@ -58,11 +60,12 @@ def create(work: Work, *, account_id: str, actor: str, request: CreateRequest, s
 
 
 def _input_file(work: Work, account_id: str, file_id: str) -> File:
-    # FOR SHARE: a delete of the file waits for this transaction and then sees the live batch.
+    # FOR NO KEY UPDATE: a delete of the file waits for this transaction and then sees the live batch, and of two
+    # creates the second waits, since both keep the file for longer.
     file = work.session.scalars(
         select(File)
         .where(File.id == file_id, File.account_id == account_id, File.deleted_at.is_(None))
-        .with_for_update(read=True)
+        .with_for_update(key_share=True)
     ).one_or_none()
     if file is None:
         raise NotFound(
