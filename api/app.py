@@ -2,7 +2,20 @@
 
 from flask import Flask
 
-from api import account, answers, batches, errors, files, health, models, rates, results, tracing, uploads
+from api import (
+    account,
+    answers,
+    batches,
+    errors,
+    files,
+    health,
+    models,
+    rates,
+    results,
+    tracing,
+    uploads,
+    waits,
+)
 from api.reference import pages
 from gridline.profiles.profile import Profile, current
 
@@ -31,6 +44,7 @@ def create_app(profile: Profile | None = None) -> Flask:
             app.register_blueprint(blueprint, url_prefix=base, name=f"{blueprint.name}{number}")
     app.register_blueprint(account.blueprint, url_prefix=OWN_PATH)
     app.register_blueprint(results.blueprint, url_prefix=OWN_PATH)
+    app.register_blueprint(waits.blueprint, url_prefix=OWN_PATH)
     app.register_blueprint(health.blueprint)
     app.register_blueprint(pages.blueprint)
     return app

@@ -34,6 +34,11 @@ class FrozenClock:
         self.moment += timedelta(**by)
 
 
+def day_start(moment: datetime) -> datetime:
+    """00:00 UTC of the moment's day, when every daily limit starts anew."""
+    return moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
 @overload
 def unix(moment: datetime) -> int: ...
 @overload

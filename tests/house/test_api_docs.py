@@ -10,7 +10,7 @@ from gridline.profiles.profile import load
 OPEN = {"GET /healthz", "GET /readyz", "GET /metrics", "GET /docs", "GET /openapi.json"}
 PARTS = {"GET /docs/{id}"}
 """What a page loads by itself: nobody calls it."""
-LATER = {ReasonCode.PLATFORM_DAILY_LIMIT, ReasonCode.HELD_BY_OPERATOR}
+LATER: set[ReasonCode] = set()
 """Codes that nobody sets yet: the page does not promise them."""
 
 
