@@ -114,6 +114,10 @@ def decide(
     return Decision(tuple(grants), tuple(waits))
 
 
+_Head = tuple[Candidate, str]
+"""A candidate and the pool that it fits in."""
+
+
 class _Round:
     """One decision in the making: what is taken so far."""
 
@@ -132,7 +136,10 @@ class _Round:
         self.served = {account.id: (0, account.last_fence) for account in accounts}
         self.batch_live = Counter({one.batch_id: one.live for one in queue})
         self.left = {one.batch_id: list(one.partitions) for one in queue}
-        self.queue = sorted(queue, key=_age)
+        self.queues: dict[str, list[Candidate]] = {}
+        for one in sorted(queue, key=_age):
+            self.queues.setdefault(one.account_id, []).append(one)
+        self.heads: dict[str, _Head | None] = {}
         self.budget_nanos = budget_nanos
         self.granted = 0
 
@@ -141,15 +148,24 @@ class _Round:
         heads = self._heads()
         if not heads:
             return None
-        best, pool = min(heads.values(), key=lambda head: self._between_accounts(head[0]))
+        best, pool = min(heads, key=lambda head: self._between_accounts(head[0]))
+        self._take(best, pool)
+        return Grant(best.batch_id, self.left[best.batch_id].pop(0), pool)
+
+    def _take(self, best: Candidate, pool: str) -> None:
         self.granted += 1
+        self.free[pool] -= 1
+        used_up = self.free[pool] == 0
         if self.budget_nanos is not None and self._is_start(best):
             self.budget_nanos -= best.hold_nanos
-        self.free[pool] -= 1
+            used_up = used_up or self.budget_nanos <= 0
         self.account_live[best.account_id] += 1
         self.served[best.account_id] = (1, self.granted)
         self.batch_live[best.batch_id] += 1
-        return Grant(best.batch_id, self.left[best.batch_id].pop(0), pool)
+        # What the others' best is changes only with a pool that is full or a budget that is used.
+        if used_up:
+            self.heads.clear()
+        self.heads.pop(best.account_id, None)
 
     def code(self, one: Candidate) -> WaitCode:
         """Why this batch waits, once everything is given."""
@@ -159,19 +175,26 @@ class _Round:
             return ReasonCode.ACCOUNT_CAPACITY
         return ReasonCode.GRIDLINE_CAPACITY if self._may_go_on(one) else ReasonCode.PLATFORM_DAILY_LIMIT
 
-    def _heads(self) -> dict[str, tuple[Candidate, str]]:
-        """Per account its best candidate that fits somewhere, with the pool."""
-        heads: dict[str, tuple[Candidate, str]] = {}
-        for one in self.queue if any(free > 0 for free in self.free.values()) else ():
+    def _heads(self) -> list[_Head]:
+        """Each account's best candidate that fits somewhere, with the pool."""
+        if not any(free > 0 for free in self.free.values()):
+            return []
+        for account_id, queue in self.queues.items():
+            if account_id not in self.heads:
+                self.heads[account_id] = self._head(queue)
+        return [head for head in self.heads.values() if head is not None]
+
+    def _head(self, queue: list[Candidate]) -> _Head | None:
+        found: _Head | None = None
+        for one in queue:
             if not self._may_get_more(one):
                 continue
-            held = heads.get(one.account_id)
-            if held is not None and self._within_account(held[0]) <= self._within_account(one):
+            if found is not None and self._within_account(found[0]) <= self._within_account(one):
                 continue
             pool = self._pool_for(one)
             if pool is not None:
-                heads[one.account_id] = (one, pool)
-        return heads
+                found = (one, pool)
+        return found
 
     def _may_get_more(self, one: Candidate) -> bool:
         return bool(self.left[one.batch_id]) and not (

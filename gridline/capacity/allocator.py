@@ -5,6 +5,7 @@ lock, one batch at a time, before it is written.
 """
 
 from datetime import timedelta
+from itertools import islice
 
 from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import insert
@@ -22,6 +23,9 @@ from gridline.db.work import Work, unit_of_work
 RESUME_FROM = "wait_for_capacity"
 """The task that a parked batch's run is resumed from when it gets its grant."""
 
+WAITS_MAX = 100
+"""Waits stored by one look, so that grants and cancels wait for none of many; each wakes the next look."""
+
 _LOCK = 0x616C_6C6F
 _OURS = (ReasonCode.GRIDLINE_CAPACITY, ReasonCode.PLATFORM_DAILY_LIMIT)
 """Waits for what is the platform's own: being in progress, and that never goes back."""
@@ -37,9 +41,9 @@ def allocate() -> int:
             waiting.pools, waiting.accounts, waiting.candidates, budget_nanos=waiting.budget_nanos
         )
         granted = sum([_grant(work, one) for one in decision.grants])
-        for one in decision.waits:
-            if _is_news(one, *waiting.stored[one.batch_id]):
-                _wait(work, one)
+        news = (one for one in decision.waits if _is_news(one, *waiting.stored[one.batch_id]))
+        for one in islice(news, WAITS_MAX):
+            _wait(work, one)
         if granted or dropped:
             work.notify("capacity")
         return granted
