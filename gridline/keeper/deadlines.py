@@ -17,6 +17,7 @@ from gridline.batches.tables import Batch
 from gridline.capacity import gpu_time, reading
 from gridline.capacity.reading import LiveAttempt
 from gridline.db.work import Work, unit_of_work
+from gridline.keeper.duties import each
 from gridline.storage import layout
 from gridline.telemetry import metrics
 
@@ -39,15 +40,17 @@ class Deadlines:
             running = reading.running(work) if due else []
         mine = {one.lease_id for one in running if one.batch_id in due}
         self._asked = {lease_id: since for lease_id, since in self._asked.items() if lease_id in mine}
-        ended = 0
-        for batch_id, reason in due.items():
-            attempts = [one for one in running if one.batch_id == batch_id]
-            for attempt in attempts:
-                self._ask(attempt, reason)
-            if all(self._monotonic() - self._asked[one.lease_id] > PATIENCE_SECONDS for one in attempts):
-                ended += finishing.finish(batch_id, run_over=False) in TERMINAL
+        jobs = {batch_id: [one for one in running if one.batch_id == batch_id] for batch_id in due}
+        ended = each("deadlines", due, lambda batch_id: self._end(batch_id, due[batch_id], jobs[batch_id]))
         metrics.BATCHES_FINISHED.inc(ended)
         return ended
+
+    def _end(self, batch_id: str, reason: str, attempts: list[LiveAttempt]) -> bool:
+        for attempt in attempts:
+            self._ask(attempt, reason)
+        if any(self._monotonic() - self._asked[one.lease_id] <= PATIENCE_SECONDS for one in attempts):
+            return False
+        return finishing.finish(batch_id, run_over=False) in TERMINAL
 
     def _ask(self, attempt: LiveAttempt, reason: str) -> None:
         if attempt.lease_id not in self._asked:
