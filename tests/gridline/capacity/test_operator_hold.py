@@ -6,7 +6,7 @@ from sqlalchemy import select
 from gridline import limits
 from gridline.batches import endings, events, reading
 from gridline.batches.tables import BatchEvent
-from gridline.capacity import operator_hold
+from gridline.capacity import attempts, operator_hold
 from gridline.capacity.allocator import allocate
 from gridline.capacity.waiting import look_for_grant
 from gridline.customers.tables import Audit
@@ -100,6 +100,7 @@ def test_a_grant_that_nobody_claimed_is_taken_back(yard: Yard) -> None:
     first, second = yard.batch(yard.account("a")), yard.batch(yard.account("b"))
     allocate()
     hold(first)
+    assert attempts.begin(first, 0) is None
     assert allocate() == 1
     assert [(one.batch_id, one.outcome) for one in yard.leases()] == [(first, "unwanted"), (second, None)]
 
