@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from gridline import ids
 from gridline.batches import intake
 from gridline.batches.repeats import Sent
 from gridline.batches.requests import CreateRequest
@@ -20,7 +21,8 @@ DAY = 86_400
 
 def create(account_id: str, file_id: str, window: str = "24h") -> str:
     with unit_of_work() as work:
-        wanted = CreateRequest(file_id, "/v1/chat/completions", window, None, None)
+        # Equal creates would wait for one another, so no two of these are equal.
+        wanted = CreateRequest(file_id, "/v1/chat/completions", window, {"n": ids.new("batch")}, None)
         made = intake.create(work, account_id=account_id, actor="token:t", request=wanted, sent=Sent())
         return made.batch.id
 
