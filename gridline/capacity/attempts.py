@@ -35,13 +35,17 @@ def begin(batch_id: str, number: int) -> JobOrder | Literal["over"] | None:
 
     Returns:
         The order for the GPU job; ``"over"`` when the partition or its batch needs no more attempts; None while
-        there is no grant, or another task claimed it and its lease still lives: wait for the next.
+        there is no grant, or another task claimed it and its lease still lives: wait for the next. Past its start
+        bound or its deadline a batch waits too, for the keeper to end it.
     """
     with unit_of_work() as work:
         batch = moves.locked(work, batch_id)
         part = leases.partition(work, batch, number)
         if not leases.is_open(batch) or part.state in PARTITION_OVER:
             return "over"
+        if not leases.in_time(batch, work.now):
+            leases.drop_grants(work, batch)
+            return None
         lease = leases.live(work, batch_id, number)
         if lease is None or lease.claimed_at is not None:
             return None

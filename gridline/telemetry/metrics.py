@@ -100,6 +100,12 @@ BATCHES_FINISHED = Counter(
     "Batches that the keeper ended because no live run did.",
     registry=REGISTRY,
 )
+SWEPT_OBJECTS = Counter(
+    "gridline_swept_objects_total",
+    "Objects that retention deleted. kind: files, batches, uploads, orphans or unfinished.",
+    ["kind"],
+    registry=REGISTRY,
+)
 
 
 def render() -> tuple[bytes, str]:

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from gridline.capacity import leases, queue
+from gridline.capacity import allocator, leases, queue
 from gridline.capacity.allocator import allocate
 from gridline.db.work import Work, unit_of_work
 from gridline.lines.exits import JobExit
@@ -29,6 +29,18 @@ def test_a_grant_and_a_reason(yard: Yard) -> None:
         "gridline_capacity",
         yard.clock.now(),
     )
+
+
+def test_many_new_waits_are_stored_some_at_a_time(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look stores a bounded number of reasons, grants whatever it can, and the next looks store the rest."""
+    monkeypatch.setattr(allocator, "WAITS_MAX", 2)
+    account = yard.account("a")
+    made = [yard.batch(account) for _ in range(6)]
+    told = []
+    for _ in range(4):
+        allocate()
+        told.append([yard.row(one).reason_code for one in made].count("gridline_capacity"))
+    assert (told, len(yard.leases())) == ([2, 4, 5, 5], 1)
 
 
 def test_running_it_again_changes_nothing(yard: Yard) -> None:

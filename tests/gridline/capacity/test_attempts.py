@@ -83,7 +83,7 @@ def test_three_attempts_on_a_healthy_engine_are_all(yard: Yard, batch: str) -> N
         order = yard.begin(batch)
         assert order.earlier_prefixes == tuple(earlier)
         earlier.append(order.attempt_prefix)
-        yard.progress(order)
+        yard.progress(order, done=1)
         answer = yard.end(batch, order, JobExit.CRASHED if number % 2 else None)
         assert yard.partition(batch).attempts == number
         if number < limits.ATTEMPTS_PER_PARTITION_MAX:
@@ -122,7 +122,27 @@ def test_a_lapse_counts_like_a_crash(yard: Yard, batch: str, healthy: bool, coun
     yard.clock.advance(seconds=45)
     assert leases.lapse() == 1
     assert (yard.partition(batch).attempts, yard.partition(batch).state) == (counted, "waiting")
-    assert yard.row(batch).reason_code == ("retrying" if healthy else "gridline_capacity")
+    # No line has run, so the batch waits as it did before: only a batch that has begun retries.
+    assert yard.row(batch).reason_code == "gridline_capacity"
+
+
+@pytest.mark.parametrize(("done", "reason"), [(0, "gridline_capacity"), (3, "retrying")])
+def test_what_a_lost_job_leaves_waits_as_retrying(yard: Yard, batch: str, done: int, reason: str) -> None:
+    """Once a line has run, a batch that lost its job says so until its next lease, also while every GPU is taken."""
+    order = yard.begin(batch)
+    yard.progress(order, done=done)
+    yard.end(batch, order, JobExit.CRASHED)
+    assert yard.row(batch).reason_code == reason
+    yard.gpus(0)
+    since = yard.row(batch).reason_since
+    yard.clock.advance(minutes=1)
+    allocate()
+    assert (yard.row(batch).status, yard.row(batch).reason_code) == ("in_progress", reason)
+    assert yard.row(batch).reason_since == since
+    yard.gpus(1)
+    allocate()
+    yard.begin(batch)
+    assert yard.row(batch).reason_code is None
 
 
 def test_a_stopped_job_is_not_counted(yard: Yard, batch: str) -> None:
