@@ -9,6 +9,7 @@ from sqlalchemy import Engine, text
 from gridline.cli.main import main
 from gridline.customers import tokens
 from gridline.db.work import unit_of_work
+from gridline.storage.objects import Store
 
 
 @pytest.fixture(autouse=True)
@@ -128,6 +129,12 @@ def test_broken_books_are_told_and_end_with_1(monkeypatch: pytest.MonkeyPatch) -
     result = run("books")
     assert result.exit_code == 1
     assert "book x is off" in result.output
+
+
+def test_books_with_files_say_how_many_batches_they_read(store: Store) -> None:
+    """With --files every charge is computed again, and the answer says of how many batches."""
+    ok("ops", "account", "acme")
+    assert ok("books", "--files").endswith("The files of 0 batches bear out their charges.\n")
 
 
 def test_the_units_of_work_are_the_tests_own() -> None:
