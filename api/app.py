@@ -45,11 +45,8 @@ def create_app(profile: Profile | None = None) -> Flask:
     for number, base in enumerate(profile.base_paths):
         for blueprint in (files.blueprint, uploads.blueprint, batches.blueprint, models.blueprint):
             app.register_blueprint(blueprint, url_prefix=base, name=f"{blueprint.name}{number}")
+    for one in (account, results, statements, estimates, pricing, waits):
         app.register_blueprint(one.blueprint, url_prefix=OWN_PATH)
-    app.register_blueprint(account.blueprint, url_prefix=OWN_PATH)
-    app.register_blueprint(results.blueprint, url_prefix=OWN_PATH)
-    app.register_blueprint(waits.blueprint, url_prefix=OWN_PATH)
-    for one in (account, results, statements, estimates, pricing):
     app.register_blueprint(health.blueprint)
     app.register_blueprint(pages.blueprint)
     return app

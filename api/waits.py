@@ -4,14 +4,14 @@ from typing import Any
 
 from flask import Blueprint
 
-from api import auth
+from api import auth, queries
 from api.batches import checked_id
 from api.reference.operations import operation
 from gridline.batches import events, reading, waits
 from gridline.clock import unix
 from gridline.db.work import reading as reading_only
 
-blueprint = auth.guard(Blueprint("waits", __name__))
+blueprint = queries.strict(auth.guard(Blueprint("waits", __name__)))
 
 
 @blueprint.get("/batches/<batch_id>/waits")

@@ -49,7 +49,8 @@ def finish(batch_id: str, *, run_over: bool, settle: bool = True) -> str:
     if ending.status is Status.FAILED:
         return _fail(batch_id, ending) if settle else batch.status
     ran = _seal(batch_id, attempts)
-    if ending is endings.COMPLETED and attempts and not ran:
+    # Without partitions only a file whose every line was refused is done: one that was never read has nothing to deliver.
+    if ending is endings.COMPLETED and not ran and (attempts or batch.validated_at is None):
         return _fail(batch_id, endings.GIVEN_UP) if settle else batch.status
     with unit_of_work() as work:
         batch = moves.locked(work, batch_id)

@@ -106,6 +106,16 @@ SWEPT_OBJECTS = Counter(
     ["kind"],
     registry=REGISTRY,
 )
+PROOF_BROKEN = Gauge(
+    "gridline_proof_broken_promises",
+    "Promises that the last hourly proof found broken. Above 0 somebody must look.",
+    registry=REGISTRY,
+)
+PROOF_TIME = Gauge(
+    "gridline_proof_timestamp_seconds",
+    "Unix time of the last hourly proof; 0 before the first.",
+    registry=REGISTRY,
+)
 
 
 def render() -> tuple[bytes, str]:
