@@ -80,6 +80,13 @@ test-deep: environments-dev browser conformance-clients ## The long tests, at mo
 	@$(RUN) pytest -q -m "deep and not stack" $(T)
 	@$(RUN) pytest -q -m "deep and stack" $(T)
 
+FROM ?= 100000
+SEEDS ?= 1000
+.PHONY: simulate
+simulate: checks-dev ## Whole platforms from seeds, with faults: SEED=7 for one, SEEDS=20000 for many (FROM=… on)
+	@$(RUN) pytest -q $(if $(SEED),,-n 2) tests/simulation/test_simulation.py -k every_promise \
+	  --seeds $(if $(SEED),$(SEED),$(FROM):$$(($(FROM) + $(SEEDS))))
+
 # The tokens go from make to the suite through the environment: a command line shows in process lists.
 .PHONY: conformance
 conformance: export CONFORMANCE_BASE_URL := $(or $(BASE_URL),$(CONFORMANCE_BASE_URL))
