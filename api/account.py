@@ -4,7 +4,7 @@ from typing import Any
 
 from flask import Blueprint
 
-from api import auth
+from api import auth, queries
 from api.batches import checked_id
 from api.reference.operations import operation
 from gridline import limits
@@ -15,7 +15,7 @@ from gridline.db.work import reading as reading_only
 from gridline.ledger import reading as books
 from gridline.money import credits_text
 
-blueprint = auth.guard(Blueprint("account", __name__))
+blueprint = queries.strict(auth.guard(Blueprint("account", __name__)))
 
 
 @blueprint.get("/account")

@@ -17,6 +17,7 @@ from api import (
     statements,
     tracing,
     uploads,
+    waits,
 )
 from api.reference import pages
 from gridline.profiles.profile import Profile, current
@@ -44,7 +45,7 @@ def create_app(profile: Profile | None = None) -> Flask:
     for number, base in enumerate(profile.base_paths):
         for blueprint in (files.blueprint, uploads.blueprint, batches.blueprint, models.blueprint):
             app.register_blueprint(blueprint, url_prefix=base, name=f"{blueprint.name}{number}")
-    for one in (account, results, statements, estimates, pricing):
+    for one in (account, results, statements, estimates, pricing, waits):
         app.register_blueprint(one.blueprint, url_prefix=OWN_PATH)
     app.register_blueprint(health.blueprint)
     app.register_blueprint(pages.blueprint)

@@ -5,7 +5,7 @@ from typing import Any
 
 from flask import Blueprint, Response, current_app, jsonify, request
 
-from api import auth, bodies, paging
+from api import auth, bodies, paging, queries
 from api.reference.operations import operation
 from gridline import ids, limits
 from gridline.batches import cancelling, intake, reading
@@ -16,7 +16,7 @@ from gridline.db.work import unit_of_work
 from gridline.errors import InvalidRequest, NotFound
 from gridline.telemetry import metrics
 
-blueprint = auth.guard(Blueprint("batches", __name__))
+blueprint = queries.strict(auth.guard(Blueprint("batches", __name__)))
 
 
 @blueprint.post("/batches")

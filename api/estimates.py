@@ -7,7 +7,7 @@ from typing import Any
 
 from flask import Blueprint, current_app
 
-from api import auth, bodies, rates
+from api import auth, bodies, queries, rates
 from api.reference.operations import operation
 from gridline import limits, storage
 from gridline.batches import intake
@@ -20,7 +20,7 @@ from gridline.settings import settings
 from gridline.storage.errors import ObjectMissing
 from gridline.usage.estimating import estimate_object
 
-blueprint = auth.guard(Blueprint("estimates", __name__))
+blueprint = queries.strict(auth.guard(Blueprint("estimates", __name__)))
 _TURN = Lock()
 """One estimate at a time in a process: each takes up to two seconds of it, and polls go on beside."""
 _PLACES = BoundedSemaphore(limits.ESTIMATES_AT_ONCE_MAX)

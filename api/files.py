@@ -5,27 +5,14 @@ from typing import Any
 
 from flask import Blueprint, Response, current_app, request
 
-from api import auth, bodies, multipart, paging, ranges, rates
+from api import auth, bodies, multipart, paging, queries, ranges, rates
 from api.reference.operations import FORM, Content, operation
 from gridline import limits, storage
 from gridline.db.work import reading, unit_of_work
 from gridline.errors import InvalidRequest, RateExceeded
 from gridline.files import keeping, receiving, retention
-from gridline.files.objects import file_object
+from gridline.files.objects import PURPOSES, file_object
 from gridline.telemetry import metrics
-
-PURPOSES = (
-    "assistants",
-    "assistants_output",
-    "batch",
-    "batch_output",
-    "fine-tune",
-    "fine-tune-results",
-    "vision",
-    "user_data",
-    "evals",
-)
-"""What a list may be filtered by: OpenAI's purposes. Files here have ``batch`` or ``batch_output``."""
 
 _ANCHOR = "expires_after[anchor]"
 _SECONDS = "expires_after[seconds]"
@@ -45,7 +32,7 @@ _REFUSED = (
     "limit_exceeded",
 )
 
-blueprint = auth.guard(Blueprint("files", __name__))
+blueprint = queries.strict(auth.guard(Blueprint("files", __name__)))
 
 
 class UploadForm:

@@ -5,7 +5,7 @@ from typing import Any
 
 from flask import Blueprint, current_app
 
-from api import auth
+from api import auth, queries
 from api.reference.operations import operation
 from gridline.catalog import cards, qualification
 from gridline.catalog.cards import ModelCard
@@ -16,7 +16,7 @@ from gridline.money import credits_text
 
 _MILLION = 1_000_000
 
-blueprint = auth.guard(Blueprint("models", __name__))
+blueprint = queries.strict(auth.guard(Blueprint("models", __name__)))
 
 
 @blueprint.get("/models")

@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 from flask import Blueprint, Response, request
 
-from api import auth, paging, rates
+from api import auth, paging, queries, rates
 from api.batches import checked_id
 from api.reference.operations import Content, operation
 from gridline import limits, storage
@@ -16,7 +16,7 @@ from gridline.errors import RateExceeded
 CHUNK_BYTES = 256 * 1024
 JSONL = "application/jsonl"
 
-blueprint = auth.guard(Blueprint("results", __name__))
+blueprint = queries.strict(auth.guard(Blueprint("results", __name__)))
 
 
 @blueprint.get("/batches/<batch_id>/results")

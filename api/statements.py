@@ -5,7 +5,7 @@ from typing import Any
 
 from flask import Blueprint, Response, jsonify, request
 
-from api import auth, paging, rates
+from api import auth, paging, queries, rates
 from api.reference.operations import Content, operation
 from api.results import chunks
 from gridline import limits
@@ -16,7 +16,7 @@ from gridline.usage import reading as usage
 
 CSV = "text/csv"
 
-blueprint = auth.guard(Blueprint("statements", __name__))
+blueprint = queries.strict(auth.guard(Blueprint("statements", __name__)))
 
 
 @blueprint.get("/entries")

@@ -4,7 +4,7 @@ from typing import Any
 
 from flask import Blueprint, current_app, request
 
-from api import auth, bodies, multipart, rates
+from api import auth, bodies, multipart, queries, rates
 from api.reference.operations import FORM, Content, operation
 from gridline import storage
 from gridline.db.work import reading, unit_of_work
@@ -30,7 +30,7 @@ _REFUSED = (
     "limit_exceeded",
 )
 
-blueprint = auth.guard(Blueprint("uploads", __name__))
+blueprint = queries.strict(auth.guard(Blueprint("uploads", __name__)))
 
 
 class PartForm:

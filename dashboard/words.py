@@ -32,6 +32,11 @@ EVENTS: dict[str, Word] = {
     "waiting": Word("Waiting", "hourglass_top", "orange"),
     "validated": Word("File checked", "fact_check", "violet"),
     "held": Word("Credits held", "savings", "blue"),
+    "went_on": Word("Went on", "play_arrow", "green"),
+    "started": Word("Started", "rocket_launch", "blue"),
+    "operator_hold": Word("Held by an operator", "front_hand", "orange"),
+    "operator_release": Word("Released by an operator", "play_arrow", "green"),
+    "gpu_time_over": Word("GPU time used up", "timer_off", "orange"),
     "settled": Word("Settled", "receipt_long", "green"),
 }
 

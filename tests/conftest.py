@@ -27,10 +27,11 @@ _CHILDREN_FIRST = [table.name for table in reversed(METADATA.sorted_tables)]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The option of the conformance suite; pytest asks for it here, before it looks into the suite's folder."""
+    """Options of the conformance suite and the simulation; pytest asks here, before it looks into their folders."""
     parser.addoption(
         "--write-conformance", action="store_true", help="write docs/conformance.md if the whole suite passed"
     )
+    parser.addoption("--seeds", help="the simulation's seeds: one, or first:end")
 
 
 def free_port() -> int:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from api.files import PURPOSES
 from api.reference.shapes import Schema, choice, day, identity, text, whole
 from gridline import limits
+from gridline.files.objects import PURPOSES
 
 IN_PATH: dict[str, Schema] = {
     "file_id": identity("file", "The file's id."),
@@ -123,6 +123,11 @@ def in_path(variable: str) -> dict[str, Any]:
 def in_query(key: str) -> bool:
     """Whether the parameter comes in the query."""
     return _SCHEMAS[key][0] == "query"
+
+
+def name_of(key: str) -> str:
+    """The parameter's name as a request gives it."""
+    return _SCHEMAS[key][1]
 
 
 def _parameter(place: str, name: str, schema: Schema, *, required: bool) -> dict[str, Any]:

@@ -51,7 +51,13 @@ REFUSALS: dict[str, tuple[int, str]] = {
     "service_unavailable": (503, "the database or the store is away"),
 }
 
-_TOKEN = ("invalid_api_key", "insufficient_permissions", "rate_limit_exceeded", "service_unavailable")
+_TOKEN = (
+    "unknown_parameter",
+    "invalid_api_key",
+    "insufficient_permissions",
+    "rate_limit_exceeded",
+    "service_unavailable",
+)
 _BODIES = {
     JSON: (
         "invalid_json",

@@ -11,6 +11,7 @@ from api.reference import (
     line_schemas,
     result_schemas,
     upload_schemas,
+    wait_schemas,
 )
 from api.reference.shapes import Schema
 from gridline.profiles.profile import Profile
@@ -26,6 +27,7 @@ def components(profile: Profile) -> dict[str, Schema]:
         **credit_schemas.schemas(profile),
         **line_schemas.schemas(),
         **result_schemas.schemas(),
+        **wait_schemas.schemas(),
     }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from gridline.batches import waits
 from gridline.batches.reasons import ReasonCode
 from gridline.batches.states import TERMINAL, Status, Waiting
 from gridline.batches.tables import Batch, Partition
@@ -23,6 +24,11 @@ class Ending:
 
 
 EXPIRED = Ending(Status.EXPIRED, "batch_expired", "The batch expired before this request was run.")
+GPU_TIME_OVER = Ending(
+    Status.EXPIRED,
+    "batch_expired",
+    "The batch had used all the GPU time that it may use before this request was run.",
+)
 CANCELLED = Ending(
     Status.CANCELLED, "batch_cancelled", "The batch was cancelled before this request was run."
 )
@@ -48,9 +54,13 @@ NO_CREDIT = Ending(
 )
 
 
-def decide(batch: Batch, partitions: Sequence[Partition], now: datetime, *, run_over: bool) -> Ending | None:
-    """The end that is due, or None. ``run_over``: the batch's run has ended, so nothing more will come of it.
+def decide(
+    batch: Batch, partitions: Sequence[Partition], now: datetime, *, run_over: bool, held: bool = False
+) -> Ending | None:
+    """The end that is due, or None.
 
+    ``run_over``: the batch's run has ended, so nothing more will come of it. ``held``: its credit is held, so it
+    waits for that no more, whatever its reason still says.
     Whether ``COMPLETED`` becomes ``GIVEN_UP`` (nothing ran at all) is for ``finish`` to see in the results.
     """
     if batch.status in TERMINAL:
@@ -58,12 +68,13 @@ def decide(batch: Batch, partitions: Sequence[Partition], now: datetime, *, run_
     # A file whose every line was refused has no partitions: its run's end, not an empty list, says it is over.
     all_over = all(one.state in PARTITION_OVER for one in partitions) and bool(partitions or run_over)
     not_started = not batch.any_line_ran and now >= batch.start_by
-    credit = batch.reason_code == ReasonCode.CUSTOMER_CREDIT
+    credit = waits.true_reason(batch) == ReasonCode.CUSTOMER_CREDIT and not held
     rules = (
         (batch.status == Status.CANCELLING, CANCELLED),
         (batch.status == Status.FINALIZING, COMPLETED),
         (now >= batch.expires_at, EXPIRED),
         (batch.validated_at is not None and all_over, COMPLETED),
+        (batch.gpu_time_over_at is not None, GPU_TIME_OVER),
         (not_started, NO_CREDIT if credit else NO_CAPACITY),
         (run_over and batch.waiting != Waiting.PARKED, COMPLETED),
     )

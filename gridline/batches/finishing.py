@@ -13,6 +13,7 @@ from gridline.batches.endings import Ending
 from gridline.batches.states import TERMINAL, Status
 from gridline.batches.tables import Attempt, Batch, Partition
 from gridline.db.work import Work, unit_of_work
+from gridline.ledger import reading as books
 from gridline.ledger import settling
 from gridline.lines import sealing
 from gridline.lines.collating import Collation
@@ -38,16 +39,18 @@ def finish(batch_id: str, *, run_over: bool, settle: bool = True) -> str:
     with unit_of_work() as work:
         batch = moves.locked(work, batch_id)
         partitions = _partitions(work, batch_id)
-        ending = endings.decide(batch, partitions, work.now, run_over=run_over)
+        held = books.hold_of(work, batch_id) is not None
+        ending = endings.decide(batch, partitions, work.now, run_over=run_over, held=held)
         if ending is None:
             return batch.status
         attempts = _attempts(work, batch_id, partitions)
     if ending.unless_a_line_ran and _any_segment(batch_id, attempts):
-        return batch.status
+        return _note_that_it_ran(batch_id)
     if ending.status is Status.FAILED:
         return _fail(batch_id, ending) if settle else batch.status
     ran = _seal(batch_id, attempts)
-    if ending is endings.COMPLETED and attempts and not ran:
+    # Without partitions only a file whose every line was refused is done: one that was never read has nothing to deliver.
+    if ending is endings.COMPLETED and not ran and (attempts or batch.validated_at is None):
         return _fail(batch_id, endings.GIVEN_UP) if settle else batch.status
     with unit_of_work() as work:
         batch = moves.locked(work, batch_id)
@@ -82,6 +85,14 @@ def _any_segment(batch_id: str, attempts: Attempts) -> bool:
         if tries
         for key in store.list(layout.attempts_prefix(batch_id, number))
     )
+
+
+def _note_that_it_ran(batch_id: str) -> str:
+    """A line ran although no progress said so (its job died in between): the start bound no longer counts."""
+    with unit_of_work() as work:
+        batch = moves.locked(work, batch_id)
+        batch.any_line_ran = True
+        return batch.status
 
 
 def _seal(batch_id: str, attempts: Attempts) -> bool:

@@ -15,6 +15,7 @@ from gridline.batches.tables import Batch
 from gridline.customers import accounts, daily
 from gridline.db.work import Work
 from gridline.errors import InvalidRequest, NotFound
+from gridline.files import retention
 from gridline.files.tables import File
 from gridline.limits import START_BOUND_SECONDS, WINDOW_SECONDS
 
@@ -51,6 +52,7 @@ def create(work: Work, *, account_id: str, actor: str, request: CreateRequest, s
         reason_code=ReasonCode.STARTING, reason_since=work.now,
     )  # fmt: skip
     work.session.add(batch)
+    retention.keep_for_batch(file, batch.expires_at)
     work.session.flush()
     events.record(work, batch, "created", actor=actor, input_file_id=file.id)
     moves.request_run(work, batch, "start")
@@ -69,8 +71,9 @@ def input_file(work: Work, account_id: str, file_id: str, *, keep: bool = False)
         File.id == file_id, File.account_id == account_id, File.deleted_at.is_(None)
     )
     if keep:
-        # A delete then sees the live batch.
-        statement = statement.with_for_update(read=True)
+        # FOR NO KEY UPDATE: a delete then sees the live batch, and of two creates the second waits, since both keep the
+        # file for longer.
+        statement = statement.with_for_update(key_share=True)
     file = work.session.scalars(statement).one_or_none()
     if file is None:
         raise NotFound(

@@ -1,5 +1,6 @@
 """The only file that changes a batch's status. Every move is one legal edge, with its timestamp and event."""
 
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import select
@@ -32,15 +33,22 @@ def move(work: Work, batch: Batch, to: Status, *, actor: str = events.KEEPER, **
         raise InvariantBroken(f"Batch {batch.id} cannot fail: a line has run.")
     batch.status = to
     # Every status but the first has its own timestamp, set once.
-    setattr(batch, f"{to}_at", work.now)
+    moment = _moment(work, batch)
+    setattr(batch, f"{to}_at", moment)
     events.record(work, batch, str(to), actor=actor, **details)
     if to in TERMINAL:
-        _end(work, batch)
+        _end(work, batch, moment)
     work.notify("batches")
 
 
-def _end(work: Work, batch: Batch) -> None:
-    batch.ended_at = work.now
+def _moment(work: Work, batch: Batch) -> datetime:
+    """Now, or the last move's moment where the clock was set back since: a batch's timestamps are in order."""
+    passed = (batch.in_progress_at, batch.finalizing_at, batch.cancelling_at)
+    return max(work.now, batch.created_at, *(one for one in passed if one is not None))
+
+
+def _end(work: Work, batch: Batch, moment: datetime) -> None:
+    batch.ended_at = moment
     batch.waiting = None
     waits.set_reason(work, batch, None)
     accounts.slot_give(work, batch.account_id)

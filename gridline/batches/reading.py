@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Select, bindparam, select, tuple_
 
-from gridline.batches.reasons import REASONS, ReasonCode
+from gridline.batches.reasons import REASONS, ReasonCode, sentence
 from gridline.batches.tables import Batch
 from gridline.clock import unix
 from gridline.db.work import Work
@@ -51,6 +51,7 @@ class _Shown(NamedTuple):
     reason_code: str | None
     reason_since: datetime | None
     error_code: str | None
+    operator_hold_note: str | None
     hold_nanos: int | None
     charged_nanos: int | None
 
@@ -156,12 +157,12 @@ def _errors(batch: _Shown) -> dict[str, Any] | None:
 
 
 def _explained(batch: _Shown) -> dict[str, Any]:
-    reason = REASONS[ReasonCode(batch.reason_code)] if batch.reason_code else None
+    code = ReasonCode(batch.reason_code) if batch.reason_code else None
     return {
-        "reason": reason.sentence if reason else None,
+        "reason": sentence(code, batch.operator_hold_note) if code else None,
         "reason_code": batch.reason_code,
         "since": unix(batch.reason_since),
-        "next_step": reason.next_step if reason else None,
+        "next_step": REASONS[code].next_step if code else None,
         "hold": None if batch.hold_nanos is None else credits_text(batch.hold_nanos),
         "cost": None if batch.charged_nanos is None else credits_text(batch.charged_nanos),
         "error_code": batch.error_code,

@@ -62,6 +62,15 @@ REASONS: dict[ReasonCode, Reason] = {
     ),
     ReasonCode.HELD_BY_OPERATOR: Reason(
         "An operator holds this batch.",
-        "Write to the operator with the batch id if the note does not say why. The clocks go on.",
+        "Wait: it goes on by itself once it is released, and its time limits go on meanwhile. If the note does not say "
+        "why, write to the operator with the batch id.",
     ),
 }
+
+
+def sentence(code: ReasonCode, note: str | None = None) -> str:
+    """What the customer reads; an operator's note is part of the sentence."""
+    said = REASONS[code].sentence
+    if code is not ReasonCode.HELD_BY_OPERATOR or not note:
+        return said
+    return f"{said.rstrip('.')}: {note.rstrip('.')}."

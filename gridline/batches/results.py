@@ -19,6 +19,8 @@ from gridline.lines.collating import Collation, FilePart
 from gridline.storage import layout
 from gridline.usage import charging, facts
 
+_KINDS = ("output", "error")
+
 
 def write(batch: Batch, partitions: list[int], ending: Ending) -> Collation | None:
     """Write the output and error objects in input order; None where validation had not ended (no lines are known).
@@ -70,8 +72,13 @@ def book(work: Work, batch: Batch, collation: Collation) -> None:
     batch.error_file_id = _add_file(work, batch, "error", collation.error)
 
 
+def file_ids(batch_id: str) -> tuple[str, ...]:
+    """Ids of the files that a batch has or will have, if it has them at all: output, then error."""
+    return tuple(ids.derived("file", batch_id, kind) for kind in _KINDS)
+
+
 def _file_id(batch: Batch, kind: str) -> str:
-    return ids.derived("file", batch.id, kind)
+    return file_ids(batch.id)[_KINDS.index(kind)]
 
 
 def _add_file(work: Work, batch: Batch, kind: str, part: FilePart | None) -> str | None:

@@ -17,6 +17,12 @@ class Batch(Base):
         Index("ix_batches_account_id_created_at_sequence", "account_id", "created_at", "sequence"),
         Index("ix_batches_open", "status", postgresql_where=text("ended_at IS NULL")),
         Index("ix_batches_input_file_open", "input_file_id", postgresql_where=text("ended_at IS NULL")),
+        Index("ix_batches_first_lease_at", "first_lease_at"),
+        Index(
+            "ix_batches_objects_due",
+            "ended_at",
+            postgresql_where=text("ended_at IS NOT NULL AND objects_deleted_at IS NULL"),
+        ),
         CheckConstraint("completed + failed + cancelled <= total OR total = 0", name="counts_within_total"),
     )
 
@@ -69,6 +75,14 @@ class Batch(Base):
     waiting: Mapped[str | None]
     first_lease_at: Mapped[datetime | None]
     any_line_ran: Mapped[bool] = mapped_column(default=False)
+    # While an operator holds it: since when, the note for its customer, and the reason that shows again afterwards.
+    operator_hold_at: Mapped[datetime | None]
+    operator_hold_note: Mapped[str | None]
+    reason_under_hold: Mapped[str | None]
+    # When its GPU time was used up: from then it gets no lease, and ends as at its deadline.
+    gpu_time_over_at: Mapped[datetime | None]
+    # When its partitions, segments and progress objects were deleted.
+    objects_deleted_at: Mapped[datetime | None]
 
 
 class BatchEvent(Base):

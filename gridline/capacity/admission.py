@@ -6,6 +6,9 @@ The order, best first:
    onto idle GPUs and gives way when others wait.
 2. Between accounts: the one with the fewest live leases, then the one that was served longest ago.
 3. Within an account: 24h before 72h, then batches that never started, then the oldest.
+
+What an operator holds gets nothing. Once the platform's budget of the day is used, nothing starts; what has started
+goes on.
 """
 
 from collections import Counter
@@ -18,7 +21,12 @@ from gridline.batches.reasons import ReasonCode
 from gridline.capacity.pools import EVERY_MODEL
 from gridline.limits import WINDOW_SECONDS
 
-WaitCode = Literal[ReasonCode.ACCOUNT_CAPACITY, ReasonCode.GRIDLINE_CAPACITY]
+WaitCode = Literal[
+    ReasonCode.HELD_BY_OPERATOR,
+    ReasonCode.ACCOUNT_CAPACITY,
+    ReasonCode.PLATFORM_DAILY_LIMIT,
+    ReasonCode.GRIDLINE_CAPACITY,
+]
 
 
 @dataclass(frozen=True)
@@ -56,6 +64,10 @@ class Candidate:
     started: bool
     live: int
     partitions: tuple[int, ...]
+    held: bool = False
+    """An operator holds it."""
+    hold_nanos: int = 0
+    """The most it can cost: what its start takes of the platform's budget of the day."""
 
 
 @dataclass(frozen=True)
@@ -84,10 +96,17 @@ class Decision:
 
 
 def decide(
-    pools: Sequence[PoolState], accounts: Sequence[AccountState], queue: Sequence[Candidate]
+    pools: Sequence[PoolState],
+    accounts: Sequence[AccountState],
+    queue: Sequence[Candidate],
+    *,
+    budget_nanos: int | None = None,
 ) -> Decision:
-    """Grant free GPUs in the queue's order until none fits, then say why the rest wait."""
-    round_ = _Round(pools, accounts, queue)
+    """Grant free GPUs in the queue's order until none fits, then say why the rest wait.
+
+    ``budget_nanos`` is what the platform may still start today: at 0 or below nothing starts; None is no limit.
+    """
+    round_ = _Round(pools, accounts, queue, budget_nanos)
     grants = []
     while (grant := round_.next_grant()) is not None:
         grants.append(grant)
@@ -95,11 +114,19 @@ def decide(
     return Decision(tuple(grants), tuple(waits))
 
 
+_Head = tuple[Candidate, str]
+"""A candidate and the pool that it fits in."""
+
+
 class _Round:
     """One decision in the making: what is taken so far."""
 
     def __init__(
-        self, pools: Sequence[PoolState], accounts: Sequence[AccountState], queue: Sequence[Candidate]
+        self,
+        pools: Sequence[PoolState],
+        accounts: Sequence[AccountState],
+        queue: Sequence[Candidate],
+        budget_nanos: int | None,
     ) -> None:
         # Pools that serve few models first: the others stay free for whoever fits nowhere else.
         self.pools = sorted(pools, key=lambda pool: (EVERY_MODEL in pool.models, len(pool.models), pool.name))
@@ -109,7 +136,11 @@ class _Round:
         self.served = {account.id: (0, account.last_fence) for account in accounts}
         self.batch_live = Counter({one.batch_id: one.live for one in queue})
         self.left = {one.batch_id: list(one.partitions) for one in queue}
-        self.queue = sorted(queue, key=_age)
+        self.queues: dict[str, list[Candidate]] = {}
+        for one in sorted(queue, key=_age):
+            self.queues.setdefault(one.account_id, []).append(one)
+        self.heads: dict[str, _Head | None] = {}
+        self.budget_nanos = budget_nanos
         self.granted = 0
 
     def next_grant(self) -> Grant | None:
@@ -117,31 +148,65 @@ class _Round:
         heads = self._heads()
         if not heads:
             return None
-        best, pool = min(heads.values(), key=lambda head: self._between_accounts(head[0]))
+        best, pool = min(heads, key=lambda head: self._between_accounts(head[0]))
+        self._take(best, pool)
+        return Grant(best.batch_id, self.left[best.batch_id].pop(0), pool)
+
+    def _take(self, best: Candidate, pool: str) -> None:
         self.granted += 1
         self.free[pool] -= 1
+        used_up = self.free[pool] == 0
+        if self.budget_nanos is not None and self._is_start(best):
+            self.budget_nanos -= best.hold_nanos
+            used_up = used_up or self.budget_nanos <= 0
         self.account_live[best.account_id] += 1
         self.served[best.account_id] = (1, self.granted)
         self.batch_live[best.batch_id] += 1
-        return Grant(best.batch_id, self.left[best.batch_id].pop(0), pool)
+        # What the others' best is changes only with a pool that is full or a budget that is used.
+        if used_up:
+            self.heads.clear()
+        self.heads.pop(best.account_id, None)
 
     def code(self, one: Candidate) -> WaitCode:
         """Why this batch waits, once everything is given."""
-        return ReasonCode.ACCOUNT_CAPACITY if self._account_full(one) else ReasonCode.GRIDLINE_CAPACITY
+        if one.held:
+            return ReasonCode.HELD_BY_OPERATOR
+        if self._account_full(one):
+            return ReasonCode.ACCOUNT_CAPACITY
+        return ReasonCode.GRIDLINE_CAPACITY if self._may_go_on(one) else ReasonCode.PLATFORM_DAILY_LIMIT
 
-    def _heads(self) -> dict[str, tuple[Candidate, str]]:
-        """Per account its best candidate that fits somewhere, with the pool."""
-        heads: dict[str, tuple[Candidate, str]] = {}
-        for one in self.queue if any(free > 0 for free in self.free.values()) else ():
-            if not self.left[one.batch_id] or self._account_full(one):
+    def _heads(self) -> list[_Head]:
+        """Each account's best candidate that fits somewhere, with the pool."""
+        if not any(free > 0 for free in self.free.values()):
+            return []
+        for account_id, queue in self.queues.items():
+            if account_id not in self.heads:
+                self.heads[account_id] = self._head(queue)
+        return [head for head in self.heads.values() if head is not None]
+
+    def _head(self, queue: list[Candidate]) -> _Head | None:
+        found: _Head | None = None
+        for one in queue:
+            if not self._may_get_more(one):
                 continue
-            held = heads.get(one.account_id)
-            if held is not None and self._within_account(held[0]) <= self._within_account(one):
+            if found is not None and self._within_account(found[0]) <= self._within_account(one):
                 continue
             pool = self._pool_for(one)
             if pool is not None:
-                heads[one.account_id] = (one, pool)
-        return heads
+                found = (one, pool)
+        return found
+
+    def _may_get_more(self, one: Candidate) -> bool:
+        return bool(self.left[one.batch_id]) and not (
+            one.held or self._account_full(one) or not self._may_go_on(one)
+        )
+
+    def _is_start(self, one: Candidate) -> bool:
+        """Whether its next grant would start it; a grant that waits to be claimed counts as a start already."""
+        return not one.started and self.batch_live[one.batch_id] == 0
+
+    def _may_go_on(self, one: Candidate) -> bool:
+        return self.budget_nanos is None or self.budget_nanos > 0 or not self._is_start(one)
 
     def _account_full(self, one: Candidate) -> bool:
         return self.account_live[one.account_id] >= self.accounts[one.account_id].leases_max

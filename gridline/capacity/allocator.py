@@ -5,6 +5,7 @@ lock, one batch at a time, before it is written.
 """
 
 from datetime import timedelta
+from itertools import islice
 
 from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import insert
@@ -22,7 +23,12 @@ from gridline.db.work import Work, unit_of_work
 RESUME_FROM = "wait_for_capacity"
 """The task that a parked batch's run is resumed from when it gets its grant."""
 
+WAITS_MAX = 100
+"""Waits stored by one look, so that grants and cancels wait for none of many; each wakes the next look."""
+
 _LOCK = 0x616C_6C6F
+_OURS = (ReasonCode.GRIDLINE_CAPACITY, ReasonCode.PLATFORM_DAILY_LIMIT)
+"""Waits for what is the platform's own: being in progress, and that never goes back."""
 
 
 def allocate() -> int:
@@ -31,11 +37,13 @@ def allocate() -> int:
         work.session.execute(select(func.pg_advisory_xact_lock(_LOCK)))
         dropped = leases.drop_unwanted(work)
         waiting = queue.load(work)
-        decision = decide(waiting.pools, waiting.accounts, waiting.candidates)
+        decision = decide(
+            waiting.pools, waiting.accounts, waiting.candidates, budget_nanos=waiting.budget_nanos
+        )
         granted = sum([_grant(work, one) for one in decision.grants])
-        for one in decision.waits:
-            if _is_news(one, *waiting.stored[one.batch_id]):
-                _wait(work, one)
+        news = (one for one in decision.waits if _is_news(one, *waiting.stored[one.batch_id]))
+        for one in islice(news, WAITS_MAX):
+            _wait(work, one)
         if granted or dropped:
             work.notify("capacity")
         return granted
@@ -43,7 +51,9 @@ def allocate() -> int:
 
 def _grant(work: Work, grant: Grant) -> bool:
     batch = moves.locked(work, grant.batch_id)
-    if not leases.is_open(batch) or leases.partition(work, batch, grant.partition).state != "waiting":
+    if not leases.is_open(batch) or not leases.in_time(batch, work.now) or batch.operator_hold_at is not None:
+        return False
+    if leases.partition(work, batch, grant.partition).state != "waiting":
         return False
     made = work.session.execute(
         insert(Lease)
@@ -59,6 +69,8 @@ def _grant(work: Work, grant: Grant) -> bool:
         .on_conflict_do_nothing()
         .returning(Lease.id)
     ).first()
+    if made is not None and batch.reason_code == ReasonCode.CUSTOMER_CREDIT:
+        waits.set_reason(work, batch, ReasonCode.STARTING)
     return made is not None
 
 
@@ -81,16 +93,20 @@ def _claim_by(work: Work, batch: Batch) -> object:
 
 
 def _is_news(wait: Wait, status: str, stored: str | None) -> bool:
-    moved = wait.code is ReasonCode.ACCOUNT_CAPACITY or status == Status.IN_PROGRESS
+    # What a lost job left waits for a GPU too, and says more by its own reason.
+    if stored == ReasonCode.RETRYING and wait.code is ReasonCode.GRIDLINE_CAPACITY:
+        return False
+    moved = wait.code not in _OURS or status == Status.IN_PROGRESS
     return stored != wait.code or not moved
 
 
 def _wait(work: Work, wait: Wait) -> None:
-    """Store why the batch waits. Waiting for our capacity is being in progress, and that never goes back."""
+    """Store why the batch waits, if what admission saw still stands."""
     batch = moves.locked(work, wait.batch_id)
-    if not leases.is_open(batch):
+    held = batch.operator_hold_at is not None
+    if not leases.is_open(batch) or held != (wait.code is ReasonCode.HELD_BY_OPERATOR):
         return
-    if wait.code is ReasonCode.GRIDLINE_CAPACITY and batch.status == Status.VALIDATING:
+    if wait.code in _OURS and batch.status == Status.VALIDATING:
         moves.move(work, batch, Status.IN_PROGRESS)
     if waits.set_reason(work, batch, wait.code):
         work.notify("batches")

@@ -17,6 +17,7 @@ from gridline.capacity.leases import Outcome
 from gridline.capacity.tables import Lease
 from gridline.clock import unix
 from gridline.db.work import Work, unit_of_work
+from gridline.errors import Unavailable
 from gridline.lines.exits import JobExit
 from gridline.lines.orders import JobOrder
 from gridline.storage import layout
@@ -34,13 +35,17 @@ def begin(batch_id: str, number: int) -> JobOrder | Literal["over"] | None:
 
     Returns:
         The order for the GPU job; ``"over"`` when the partition or its batch needs no more attempts; None while
-        there is no grant, or another task claimed it and its lease still lives: wait for the next.
+        there is no grant, or another task claimed it and its lease still lives: wait for the next. Past its start
+        bound or its deadline a batch waits too, for the keeper to end it.
     """
     with unit_of_work() as work:
         batch = moves.locked(work, batch_id)
         part = leases.partition(work, batch, number)
         if not leases.is_open(batch) or part.state in PARTITION_OVER:
             return "over"
+        if not leases.in_time(batch, work.now):
+            leases.drop_grants(work, batch)
+            return None
         lease = leases.live(work, batch_id, number)
         if lease is None or lease.claimed_at is not None:
             return None
@@ -77,6 +82,18 @@ def end(
                 progress.note(work, last, batch=batch, part=part, lease_id=lease_id)
             leases.give_back(work, lease, _outcome(work, lease_id, job_exit), batch=batch, part=part)
         return _standing(work, batch, part)
+
+
+def may_go_on(lease_id: str) -> bool:
+    """Whether the job under this lease may still run: not once the lease was released, however that came.
+
+    What cannot be known (the database is away) is a yes: the job's results are safe either way.
+    """
+    try:
+        with unit_of_work() as work:
+            return leases.is_live(work, lease_id)
+    except Unavailable:
+        return True
 
 
 def _start(work: Work, batch: Batch, part: Partition) -> None:

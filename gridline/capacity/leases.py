@@ -6,7 +6,8 @@ Locks are taken in one order: batch, partition, lease.
 """
 
 import json
-from datetime import timedelta
+from collections.abc import Collection
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from sqlalchemy import ColumnElement, Select, or_, select, update
@@ -42,8 +43,13 @@ COUNTED = (Outcome.CRASHED, Outcome.EXPIRED)
 
 
 def is_open(batch: Batch) -> bool:
-    """Whether the batch may still get and use leases (not cancelling, finalizing or ended)."""
-    return batch.ended_at is None and batch.status in OPEN
+    """Whether the batch may still get and use leases (not cancelling, finalizing, ended, or out of GPU time)."""
+    return batch.ended_at is None and batch.status in OPEN and batch.gpu_time_over_at is None
+
+
+def in_time(batch: Batch, now: datetime) -> bool:
+    """Whether an attempt may begin now: so a batch that starts has all the time that its window leaves it."""
+    return now < batch.expires_at and (batch.any_line_ran or now < batch.start_by)
 
 
 def partition(work: Work, batch: Batch, number: int) -> Partition:
@@ -63,6 +69,12 @@ def live(work: Work, batch_id: str, number: int) -> Lease | None:
             Lease.batch_id == batch_id, Lease.partition == number, Lease.released_at.is_(None)
         )
     ).one_or_none()
+
+
+def is_live(work: Work, lease_id: str) -> bool:
+    """Whether the lease was not released yet."""
+    live = select(Lease.id).where(Lease.id == lease_id, Lease.released_at.is_(None))
+    return work.session.scalar(live) is not None
 
 
 def claim(work: Work, lease: Lease) -> None:
@@ -114,33 +126,41 @@ def give_back(work: Work, lease: Lease, outcome: Outcome, *, batch: Batch, part:
     _release(work, lease, outcome)
     work.session.flush()
     if attempt is not None and part.state == "waiting" and is_open(batch):
-        _explain(work, batch, ReasonCode.RETRYING if healthy else ReasonCode.GRIDLINE_CAPACITY)
+        lost = healthy and batch.any_line_ran
+        _explain(work, batch, ReasonCode.RETRYING if lost else ReasonCode.GRIDLINE_CAPACITY)
 
 
-def lapse() -> int:
+def lapse(*, alive: Collection[str] = (), dead: Collection[str] = ()) -> int:
     """End grants that nobody claimed and leases whose progress stopped; how many.
 
     Call it after progress was read and leases were renewed: a keeper that was away must not let live jobs lapse.
     A job that lost its lease is told to stop; whatever it still writes under the lost lease changes nothing.
+    ``alive`` and ``dead`` are leases that the caller saw move in time, or not, by a clock that nobody sets: for them
+    it decides, not the database's wall time.
     """
     with unit_of_work() as work:
         due = work.session.execute(
             select(Lease.batch_id, Lease.partition, Lease.id)
-            .where(Lease.released_at.is_(None), _overdue(work))
+            .where(Lease.released_at.is_(None), _ended(work, alive, dead))
             .order_by(Lease.fence)
         ).all()
-    return sum([_lapse(*one) for one in due])
+    return sum([_lapse(*one, alive=alive, dead=dead) for one in due])
 
 
 def drop_unwanted(work: Work) -> int:
-    """Release grants of batches that are ending or have ended; how many. Claimed leases end with their attempt."""
+    """Release grants of batches that are ending, ended or held; how many. Claimed leases end with their attempt."""
     unwanted = work.session.scalars(
         _locked(select(Lease))
         .join(Batch, Batch.id == Lease.batch_id)
         .where(
             Lease.released_at.is_(None),
             Lease.claimed_at.is_(None),
-            or_(Batch.ended_at.is_not(None), Batch.status.not_in(OPEN)),
+            or_(
+                Batch.ended_at.is_not(None),
+                Batch.status.not_in(OPEN),
+                Batch.operator_hold_at.is_not(None),
+                Batch.gpu_time_over_at.is_not(None),
+            ),
         )
         .order_by(Lease.fence)
     ).all()
@@ -149,12 +169,28 @@ def drop_unwanted(work: Work) -> int:
     return len(unwanted)
 
 
-def _lapse(batch_id: str, number: int, lease_id: str) -> bool:
+def drop_grants(work: Work, batch: Batch) -> int:
+    """Release the grants of one batch, whose row is locked, that nobody has claimed; how many."""
+    waiting = work.session.scalars(
+        _locked(select(Lease))
+        .where(Lease.batch_id == batch.id, Lease.released_at.is_(None), Lease.claimed_at.is_(None))
+        .order_by(Lease.fence)
+    ).all()
+    for lease in waiting:
+        _release(work, lease, Outcome.UNWANTED)
+    return len(waiting)
+
+
+def _lapse(
+    batch_id: str, number: int, lease_id: str, *, alive: Collection[str], dead: Collection[str]
+) -> bool:
     with unit_of_work() as work:
         batch = moves.locked(work, batch_id)
         part = partition(work, batch, number)
         lease = work.session.scalars(
-            _locked(select(Lease)).where(Lease.id == lease_id, Lease.released_at.is_(None), _overdue(work))
+            _locked(select(Lease)).where(
+                Lease.id == lease_id, Lease.released_at.is_(None), _ended(work, alive, dead)
+            )
         ).one_or_none()
         if lease is None:
             return False
@@ -183,6 +219,11 @@ def _explain(work: Work, batch: Batch, code: ReasonCode) -> None:
     """Say why nothing moves, if nothing else of the batch does."""
     if reading.live_of_batch(work, batch.id) == 0 and waits.set_reason(work, batch, code):
         work.notify("batches")
+
+
+def _ended(work: Work, alive: Collection[str], dead: Collection[str]) -> ColumnElement[bool]:
+    """Overdue, unless it was seen alive; or seen dead."""
+    return or_(_overdue(work) & Lease.id.not_in(alive), Lease.id.in_(dead) & Lease.claimed_at.is_not(None))
 
 
 def _overdue(work: Work) -> ColumnElement[bool]:

@@ -1,4 +1,4 @@
-"""Pools of GPUs and the leases on them. A lease is for one attempt at one partition."""
+"""Pools of GPUs, the leases on them, and the platform's own limits. A lease is for one attempt at one partition."""
 
 from datetime import datetime
 from typing import Any
@@ -49,3 +49,15 @@ class Lease(Base):
     expires_at: Mapped[datetime | None]
     released_at: Mapped[datetime | None]
     outcome: Mapped[str | None]
+
+
+class PlatformLimit(Base):
+    """A limit of the platform as a whole, by name; no row, no limit. Who set it and why is in the audit."""
+
+    __tablename__ = "platform_limits"
+    __table_args__ = (CheckConstraint("amount >= 0", name="amount_not_negative"),)
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    amount: Mapped[int]
+    set_at: Mapped[datetime]
+    set_by: Mapped[str]

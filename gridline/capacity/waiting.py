@@ -21,7 +21,7 @@ _LOCK = 0x7761_6974
 
 SNAPSHOT_SQL = """
 SELECT id AS batch_id, NULL::bigint AS partition, 'open' AS what
-FROM batches WHERE ended_at IS NULL AND status IN ('validating', 'in_progress')
+FROM batches WHERE ended_at IS NULL AND status IN ('validating', 'in_progress') AND gpu_time_over_at IS NULL
 UNION ALL
 SELECT batch_id, partition, 'granted' FROM leases WHERE released_at IS NULL AND claimed_at IS NULL
 UNION ALL
@@ -31,7 +31,7 @@ WHERE b.ended_at IS NULL AND b.status = 'in_progress' AND p.state IN ('done', 'g
 """What the shared stream of waiting tasks shows at one moment, as (batch, partition, what). It takes no parameters.
 
 ``(batch, None, "open")``: the batch may still get leases; a task whose batch has no such row need not wait any
-more, because the batch is cancelling, finalizing or has ended. (Told this way round the snapshot stays as small
+more, because the batch is cancelling, finalizing, out of GPU time or has ended. (Told this way round the snapshot stays as small
 as the open batches, and an end that happened while nobody listened is never missed.)
 ``(batch, n, "granted")``: a grant that waits to be claimed. ``(batch, n, "over")``: the partition needs no attempt.
 """
@@ -69,8 +69,8 @@ def _any_waits(work: Work, batch_id: str) -> bool:
 
 
 def _place(work: Work, batch: Batch) -> Waiting:
-    """A run that waits inside Airflow keeps its place; without a hold no grant will come, so it never takes one."""
-    if books.hold_of(work, batch.id) is None:
+    """A run that waits inside Airflow keeps its place; one to which no grant can come soon never takes one."""
+    if books.hold_of(work, batch.id) is None or batch.operator_hold_at is not None:
         return Waiting.PARKED
     deferred = work.session.scalar(
         select(func.count()).where(

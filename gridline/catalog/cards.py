@@ -16,7 +16,10 @@ CATALOGUE = Path(__file__).with_name("catalog.toml")
 
 @dataclass(frozen=True)
 class ModelCard:
-    """One model at one commit. Prices are whole nano-credits per token; lengths are tokens."""
+    """One model at one commit. Prices are whole nano-credits per token; lengths are tokens.
+
+    ``gpu_seconds_per_batch_max`` is the GPU time that a batch of it may use; None: as much as its window holds.
+    """
 
     id: str
     repository: str
@@ -34,6 +37,7 @@ class ModelCard:
     partition_tokens: int
     package: str | None = None
     offered: bool = True
+    gpu_seconds_per_batch_max: int | None = None
 
     def copy(self) -> dict[str, Any]:
         """The card as JSON, as batches and holds keep it: later price changes do not reach them."""

@@ -21,7 +21,7 @@ TYPES: dict[str, type] = {
     "partition_tokens": int,
     "offered": bool,
 }
-OPTIONAL = {"dimensions", "package"}
+OPTIONAL = {"dimensions", "package", "gpu_seconds_per_batch_max"}
 
 
 def problem_of(model_id: str, values: Mapping[str, Any]) -> str | None:
@@ -34,6 +34,9 @@ def problem_of(model_id: str, values: Mapping[str, Any]) -> str | None:
     for key, kind in TYPES.items():
         if type(values.get(key)) is not kind:
             return f"{key} must be a {kind.__name__}, got {values.get(key)!r}."
+    seconds = values.get("gpu_seconds_per_batch_max")
+    if seconds is not None and (type(seconds) is not int or seconds < 1):
+        return f"gpu_seconds_per_batch_max must be a number of seconds of at least 1, got {seconds!r}."
     return _length_problem(values) or _kind_problem(values) or _price_problem(values) or _pin_problem(values)
 
 

@@ -28,6 +28,8 @@ class Account(Base):
     daily_credits_nanos_max: Mapped[int]
     requests_per_minute_max: Mapped[int] = mapped_column(default=limits.REQUESTS_PER_MINUTE_DEFAULT)
     datacenter_only: Mapped[bool] = mapped_column(default=False)
+    # GPU seconds that each batch may use; None: as many as its window holds.
+    gpu_seconds_per_batch_max: Mapped[int | None]
     files_count: Mapped[int] = mapped_column(default=0)
     files_bytes: Mapped[int] = mapped_column(default=0)
 

@@ -1,4 +1,4 @@
-"""Files that are kept: one, a page, and deletion. Every read is of one account."""
+"""Files that are kept: one, a page, deletion and expiry. Every read is of one account."""
 
 from collections.abc import Sequence
 
@@ -60,28 +60,66 @@ def delete(work: Work, *, account_id: str, file_id: str, actor: str) -> File:
     """
     # FOR UPDATE: a create that reads the same file goes before or after, so it either blocks this or finds nothing.
     file = _found(work, account_id, file_id, lock=True)
-    batch_id = work.session.execute(
-        select(func.min(_BATCHES.c.id)).where(
-            _BATCHES.c.input_file_id == file.id, _BATCHES.c.ended_at.is_(None)
-        )
-    ).scalar_one()
+    batch_id = _reader(work, file)
     if batch_id is not None:
         raise FileInUse(
             f"File {file.id} is the input of batch {batch_id}, which has not ended. Delete it after the batch ends, "
             "or cancel the batch first.",
             param="file_id",
         )
+    _delete(work, file, actor=actor, action="file.deleted")
+    return file
+
+
+def expired(work: Work, *, most: int) -> Sequence[str]:
+    """Ids of files whose time is over and that no live batch reads, the longest over first."""
+    read = select(_BATCHES.c.id).where(_BATCHES.c.input_file_id == File.id, _BATCHES.c.ended_at.is_(None))
+    return work.session.scalars(
+        select(File.id)
+        .where(File.deleted_at.is_(None), File.expires_at <= work.now, ~read.exists())
+        .order_by(File.expires_at)
+        .limit(most)
+    ).all()
+
+
+def expire(work: Work, file_id: str) -> File | None:
+    """Delete an expired file's row and give its room back; the caller deletes the object once this is committed.
+
+    None where there is nothing to do any more: deleted by then, kept for longer, or read by a batch.
+    """
+    file = work.session.scalars(
+        select(File)
+        .where(File.id == file_id, File.deleted_at.is_(None), File.expires_at <= work.now)
+        .with_for_update()
+        .execution_options(populate_existing=True)
+    ).one_or_none()
+    if file is None or _reader(work, file) is not None:
+        return None
+    _delete(work, file, actor="keeper", action="file.expired")
+    return file
+
+
+def _reader(work: Work, file: File) -> str | None:
+    """A batch that has not ended and reads the file."""
+    found: str | None = work.session.execute(
+        select(func.min(_BATCHES.c.id)).where(
+            _BATCHES.c.input_file_id == file.id, _BATCHES.c.ended_at.is_(None)
+        )
+    ).scalar_one()
+    return found
+
+
+def _delete(work: Work, file: File, *, actor: str, action: str) -> None:
     file.deleted_at = work.now
     work.session.execute(
         update(Account)
-        .where(Account.id == account_id)
+        .where(Account.id == file.account_id)
         .values(files_count=Account.files_count - 1, files_bytes=Account.files_bytes - file.bytes)
         .execution_options(synchronize_session=False)
     )
     details = {"file_id": file.id, "bytes": file.bytes}
-    audit.record(work, account_id=account_id, actor=actor, action="file.deleted", details=details)
+    audit.record(work, account_id=file.account_id, actor=actor, action=action, details=details)
     work.session.flush()
-    return file
 
 
 def _found(

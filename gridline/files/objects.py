@@ -5,6 +5,19 @@ from typing import Any
 from gridline.clock import unix
 from gridline.files.tables import File, Upload, UploadPart
 
+PURPOSES = (
+    "assistants",
+    "assistants_output",
+    "batch",
+    "batch_output",
+    "fine-tune",
+    "fine-tune-results",
+    "vision",
+    "user_data",
+    "evals",
+)
+"""What a list may be filtered by: OpenAI's purposes. Files here have ``batch`` or ``batch_output``."""
+
 
 def file_object(file: File) -> dict[str, Any]:
     """OpenAI's file object. ``status`` is deprecated there and still required: SDKs poll until "processed"."""

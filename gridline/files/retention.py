@@ -5,9 +5,7 @@ from datetime import datetime, timedelta
 from gridline import limits
 from gridline.errors import InvalidRequest
 from gridline.fields import integer_of, keys_of, one_of
-
-INPUT_PROMISED_DAYS = 7
-"""An input is kept this long after its upload, however short an expiry was asked for."""
+from gridline.files.tables import File
 
 
 def check_expires_after(seconds: int, param: str) -> int:
@@ -45,4 +43,11 @@ def input_expires_at(created_at: datetime, asked_seconds: int | None) -> datetim
     """When an input may be deleted: the later of what was asked and what is promised; 30 days by default."""
     if asked_seconds is None:
         return created_at + timedelta(days=limits.INPUT_KEEP_DAYS)
-    return created_at + max(timedelta(seconds=asked_seconds), timedelta(days=INPUT_PROMISED_DAYS))
+    return created_at + max(timedelta(seconds=asked_seconds), timedelta(days=limits.INPUT_PROMISED_DAYS))
+
+
+def keep_for_batch(file: File, window_ends_at: datetime) -> None:
+    """Keep an input, whose row is locked, past the window of a batch that reads it; never for less than before."""
+    until = window_ends_at + timedelta(days=limits.INPUT_PROMISED_DAYS)
+    if file.expires_at is not None:
+        file.expires_at = max(file.expires_at, until)

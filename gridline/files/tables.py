@@ -15,6 +15,7 @@ class File(Base):
     __tablename__ = "files"
     __table_args__ = (
         Index("ix_files_account_id_created_at_sequence", "account_id", "created_at", "sequence"),
+        Index("ix_files_expires_at_kept", "expires_at", postgresql_where=text("deleted_at IS NULL")),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)

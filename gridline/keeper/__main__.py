@@ -1,6 +1,7 @@
 """``python -m gridline.keeper``: wires the duties together and runs until told to stop."""
 
 from gridline.capacity import allocator
+from gridline.keeper import orphans, uploads
 from gridline.keeper.airflow import Airflow
 from gridline.keeper.credit import resume_funded
 from gridline.keeper.deadlines import Deadlines
@@ -12,7 +13,7 @@ from gridline.keeper.loop import Keeper
 from gridline.keeper.notes import Notes
 from gridline.keeper.progress import ProgressFollower
 from gridline.keeper.reconcile import reconcile
-from gridline.keeper.uploads import sweep
+from gridline.keeper.retention import retain
 from gridline.limits import PROGRESS_INTERVAL_SECONDS
 from gridline.settings import Settings, settings
 from gridline.telemetry import logs, metrics
@@ -30,7 +31,9 @@ def duties(airflow: Airflow) -> list[Duty]:
         Duty("reconcile", lambda: reconcile(airflow), 30),
         Duty("notes", lambda: notes.write(airflow), 5),
         Duty("figures", measure, 10),
-        Duty("uploads", sweep, 60),
+        Duty("uploads", uploads.sweep, 60),
+        Duty("retention", retain, 60),
+        Duty("orphans", orphans.sweep, 3_600),
         Duty("forget", forget, 60),
     ]
 

@@ -4,11 +4,11 @@ A request is done once Airflow accepted it; until then it waits, and the API tha
 """
 
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import select, text
 
-from gridline.batches.reasons import REASONS, ReasonCode
+from gridline.batches.reasons import ReasonCode, sentence
 from gridline.batches.states import TERMINAL, Status, Waiting
 from gridline.batches.tables import Batch, RunRequest
 from gridline.capacity import leases
@@ -30,7 +30,7 @@ BACK_OFF_SECONDS_MAX = 30
 _DUE = text("""
 SELECT sequence FROM (
     SELECT sequence, row_number() OVER (PARTITION BY account_id ORDER BY sequence) AS turn
-    FROM run_requests WHERE done_at IS NULL AND not_before <= :now
+    FROM run_requests WHERE done_at IS NULL AND (not_before <= :now OR not_before > :never)
 ) due ORDER BY turn, sequence LIMIT :most
 """)
 
@@ -38,7 +38,7 @@ SELECT sequence FROM (
 def dispatch(airflow: Airflow) -> int:
     """Ask Airflow for every run that is due; how many it accepted."""
     with unit_of_work() as work:
-        due = work.session.scalars(_DUE, {"now": work.now, "most": PASS_MAX}).all()
+        due = work.session.scalars(_DUE, {"now": work.now, "never": _never(work), "most": PASS_MAX}).all()
     accepted = failures = 0
     for sequence in due:
         try:
@@ -54,6 +54,11 @@ def dispatch(airflow: Airflow) -> int:
     return accepted
 
 
+def _never(work: Work) -> datetime:
+    """Nothing is put off for longer: a time beyond this was written before the clock was set back, and is due."""
+    return work.now + timedelta(seconds=2 * BACK_OFF_SECONDS_MAX)
+
+
 def _handle(airflow: Airflow, sequence: int) -> bool:
     """One request, its row locked meanwhile so that no second keeper asks at the same time."""
     with unit_of_work() as work:
@@ -63,7 +68,7 @@ def _handle(airflow: Airflow, sequence: int) -> bool:
         batch = work.session.get_one(Batch, request.batch_id)
         ended = batch.status in TERMINAL or batch.status == Status.CANCELLING
         if not ended and request.kind == "start":
-            airflow.start_run(batch.id, batch.created_at, note=run_note(batch))
+            airflow.start_run(batch.id, batch.created_at, note=run_note(batch.id))
         elif not ended and batch.waiting == Waiting.PARKED and not _resume(airflow, work, request, batch):
             request.not_before = work.now + timedelta(seconds=STILL_RUNNING_SECONDS)
             metrics.RUN_REQUESTS.labels(request.kind, "later").inc()
@@ -85,18 +90,22 @@ def _resume(airflow: Airflow, work: Work, request: RunRequest, batch: Batch) -> 
         run = None
     if run is None:
         # Someone deleted the run: a new one finds what stands and comes to the same task.
-        airflow.start_run(batch.id, batch.created_at, note=run_note(batch))
+        airflow.start_run(batch.id, batch.created_at, note=run_note(batch.id))
     leases.start_claim_clock(work, batch.id)
     return True
 
 
-def run_note(batch: Batch, *, parked: bool = False) -> str:
-    """The note on a run, as Markdown: the way to the batch's page and, when parked, why the run has ended."""
-    page = f"[Batch page]({settings().batch_page(batch.id)})"
-    if not parked or batch.reason_code is None:
-        return page
-    reason = REASONS[ReasonCode(batch.reason_code)]
-    return f"**Parked** ({batch.reason_code}): {reason.sentence} This run goes on by itself. {page}"
+def run_note(batch_id: str) -> str:
+    """The note on a run, as Markdown: the way to the batch's page."""
+    return f"[Batch page]({settings().batch_page(batch_id)})"
+
+
+def parked_note(batch_id: str, code: str | None, operators_note: str | None) -> str:
+    """The note on a parked batch's run: also why it has ended."""
+    if code is None:
+        return run_note(batch_id)
+    why = sentence(ReasonCode(code), operators_note)
+    return f"**Parked** ({code}): {why} This run goes on by itself. {run_note(batch_id)}"
 
 
 def _locked(work: Work, sequence: int) -> RunRequest | None:

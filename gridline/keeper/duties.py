@@ -3,13 +3,31 @@
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from gridline.errors import Unavailable
 from gridline.telemetry import metrics
 
 log = logging.getLogger(__name__)
+
+
+def each(name: str, things: Iterable[str], act: Callable[[str], bool]) -> int:
+    """Do a step's work on one thing after another; how many it did something to.
+
+    What fails for one by itself is logged and tried again next time; it holds up no other. A dependency that is away
+    ends the step, since it would fail for all.
+    """
+    done = 0
+    for one in things:
+        try:
+            done += act(one)
+        except Unavailable:
+            raise
+        except Exception:
+            log.exception("%s failed for %s; the others go on.", name, one)
+            metrics.KEEPER_STEP_ERRORS.labels(name).inc()
+    return done
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,21 @@ from gridline.batches.states import TERMINAL, Status
 from gridline.batches.tables import Batch, RunRequest
 from gridline.capacity import reading
 from gridline.db.work import unit_of_work
+from gridline.proof import platform
 from gridline.telemetry import metrics
 
 
 def measure() -> None:
-    """Read queue, pools and outbox once."""
+    """Read queue, pools, outbox and the last proof once."""
     with unit_of_work() as work:
         due = select(func.count()).where(RunRequest.done_at.is_(None))
         metrics.RUN_REQUESTS_DUE.set(work.session.scalar(due) or 0)
         is_open = Batch.ended_at.is_(None)
         counts = select(Batch.status, func.count()).where(is_open).group_by(Batch.status)
-        by_status = dict(work.session.execute(counts).tuples().all())
+        by_status = dict(work.session.execute(counts).all())
         pools = reading.pools(work)
         waiting = reading.waiting(work).by_reason
+        proof = platform.last(work)
     for status in set(Status) - TERMINAL:
         metrics.BATCHES_OPEN.labels(status).set(by_status.get(status, 0))
     metrics.BATCHES_WAITING.clear()
@@ -27,3 +29,6 @@ def measure() -> None:
     for pool in pools:
         metrics.POOL_GPUS.labels(pool.name).set(pool.gpus)
         metrics.LEASES_LIVE.labels(pool.name).set(pool.granted + pool.leased)
+    if proof is not None:
+        metrics.PROOF_BROKEN.set(proof.broken)
+        metrics.PROOF_TIME.set(proof.at.timestamp())

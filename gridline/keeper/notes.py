@@ -8,7 +8,7 @@ from gridline.batches.states import Waiting
 from gridline.batches.tables import Batch
 from gridline.db.work import unit_of_work
 from gridline.keeper.airflow import Airflow
-from gridline.keeper.dispatch import run_note
+from gridline.keeper.dispatch import parked_note
 
 PASS_MAX = 20
 
@@ -22,13 +22,15 @@ class Notes:
     def write(self, airflow: Airflow) -> int:
         """Note every parked wait that is not noted yet, some at a time; how many."""
         with unit_of_work() as work:
-            parked = work.session.scalars(
-                select(Batch).where(Batch.ended_at.is_(None), Batch.waiting == Waiting.PARKED)
+            parked = work.session.execute(
+                select(Batch.id, Batch.reason_code, Batch.reason_since, Batch.operator_hold_note).where(
+                    Batch.ended_at.is_(None), Batch.waiting == Waiting.PARKED
+                )
             ).all()
-        waits = {batch.id: (batch.reason_code, batch.reason_since) for batch in parked}
+        waits = {one.id: (one.reason_code, one.reason_since) for one in parked}
         self._noted = {one: wait for one, wait in self._noted.items() if waits.get(one) == wait}
-        fresh = [batch for batch in parked if batch.id not in self._noted][:PASS_MAX]
-        for batch in fresh:
-            airflow.note(batch.id, run_note(batch, parked=True))
-            self._noted[batch.id] = waits[batch.id]
+        fresh = [one for one in parked if one.id not in self._noted][:PASS_MAX]
+        for one in fresh:
+            airflow.note(one.id, parked_note(one.id, one.reason_code, one.operator_hold_note))
+            self._noted[one.id] = waits[one.id]
         return len(fresh)

@@ -1,8 +1,12 @@
 """Follows running GPU jobs by their progress objects: live counts, renewed leases, and the end of those that stopped.
 
 The order matters: first every heartbeat is read and renewed, then what is overdue lapses. So a keeper that was
-away lets no live job's lease lapse.
+away lets no live job's lease lapse. What this process saw for itself it judges by its monotonic clock, so that a
+database whose clock is set forward or back ends no job early and keeps no dead one.
 """
+
+import time
+from collections.abc import Callable
 
 from sqlalchemy import func, select
 
@@ -14,6 +18,7 @@ from gridline.batches.tables import Batch, Partition
 from gridline.capacity import leases, progress, reading
 from gridline.capacity.reading import LiveAttempt
 from gridline.db.work import Work, unit_of_work
+from gridline.limits import LEASE_TTL_SECONDS
 from gridline.lines.progress import JobProgress
 from gridline.telemetry import metrics
 
@@ -23,8 +28,10 @@ LOADING = "loading"
 class ProgressFollower:
     """Remembers each lease's last sequence number: it is a number that moves, not a clock, that shows life."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._seen: dict[str, int] = {}
+        self._moved_at: dict[str, float] = {}
+        self._monotonic = monotonic
 
     def follow(self) -> int:
         """Read every running attempt's progress once; how many of them moved since the last look."""
@@ -32,8 +39,11 @@ class ProgressFollower:
             attempts = reading.running(work)
         live = {one.lease_id for one in attempts}
         self._seen = {lease_id: last for lease_id, last in self._seen.items() if lease_id in live}
+        self._moved_at = {lease_id: at for lease_id, at in self._moved_at.items() if lease_id in live}
         moved = sum([self._look(one) for one in attempts])
-        metrics.LEASES_LAPSED.inc(leases.lapse())
+        still = {lease_id: self._monotonic() - at for lease_id, at in self._moved_at.items()}
+        alive = [one for one, seconds in still.items() if seconds < LEASE_TTL_SECONDS]
+        metrics.LEASES_LAPSED.inc(leases.lapse(alive=alive, dead=[one for one in still if one not in alive]))
         return moved
 
     def _look(self, attempt: LiveAttempt) -> bool:
@@ -44,6 +54,7 @@ class ProgressFollower:
         with unit_of_work() as work:
             _note(work, attempt, stated)
         self._seen[attempt.lease_id] = stated.sequence
+        self._moved_at[attempt.lease_id] = self._monotonic()
         return True
 
 

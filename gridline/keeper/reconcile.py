@@ -13,6 +13,7 @@ from gridline.batches.states import TERMINAL, Waiting
 from gridline.batches.tables import Batch, RunRequest
 from gridline.db.work import Work, unit_of_work
 from gridline.keeper.airflow import Airflow
+from gridline.keeper.duties import each
 from gridline.telemetry import metrics
 
 log = logging.getLogger(__name__)
@@ -33,7 +34,8 @@ def reconcile(airflow: Airflow) -> int:
         )
     # Asked after the rows were read: a run that a batch got since then only makes this set larger.
     live = airflow.live_runs()
-    return sum([_reconcile(airflow, batch_id) for batch_id in expected if batch_id not in live])
+    lost = [batch_id for batch_id in expected if batch_id not in live]
+    return each("reconcile", lost, lambda batch_id: _reconcile(airflow, batch_id))
 
 
 def _reconcile(airflow: Airflow, batch_id: str) -> bool:

@@ -4,6 +4,7 @@ from gridline import storage
 from gridline.db.work import unit_of_work
 from gridline.files import uploads
 from gridline.storage import layout
+from gridline.telemetry import metrics
 
 PASS_MAX = 100
 
@@ -13,7 +14,8 @@ def sweep() -> int:
     with unit_of_work() as work:
         due = uploads.due(work, most=PASS_MAX)
     for upload in due:
-        storage.store().delete_prefix(layout.upload_prefix(upload.account_id, upload.id))
+        parts = storage.store().delete_prefix(layout.upload_prefix(upload.account_id, upload.id))
+        metrics.SWEPT_OBJECTS.labels("uploads").inc(parts)
         # After the objects: a crash between the two is swept again.
         with unit_of_work() as work:
             uploads.swept(work, upload)

@@ -33,6 +33,7 @@ ALLOWED = frozenset(
 )
 ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 """Accepted role to the role that the engine is sent: chat templates pass over a developer silently."""
+PLAIN_ROLES = ("system", "user", "assistant")
 INT64_MAX = 2**63 - 1
 GREEDY_BELOW = 1e-5
 """Temperatures under this are greedy to the engine."""
@@ -60,30 +61,39 @@ def read_chat(values: dict[str, Any], card: Card, judge: SchemaJudge) -> ChatReq
     if "stream" in values or "store" in values:
         body.not_streamed_nor_stored()
     body.only(ALLOWED)
-    if "user" in values:
-        body.text("user")  # Accepted and not passed on: nothing here acts on it.
-    choices = body.integer("n", 1, CHOICES_PER_LINE_MAX) or 1
     messages = _messages(body)
     clean: dict[str, Any] = {"model": card.id, "messages": messages}
+    # A file may have 50,000 lines, and most of them set few keys: only those that are there are looked at.
+    for key, value in values.items():
+        if key in _READERS and value is not None:
+            clean[key] = _READERS[key](body)
+    choices = 1
+    if "n" in values or "user" in values or "response_format" in values:
+        choices = _further(body, clean, judge)
+    return ChatRequest(clean, messages, _max_tokens(body, card), choices)
+
+
+def _further(body: Fields, clean: dict[str, Any], judge: SchemaJudge) -> int:
+    """What few lines set: how many choices (which is returned), the form of the answer, and who asked."""
+    body.text("user")  # Accepted and not passed on: nothing here acts on it.
+    choices = body.integer("n", 1, CHOICES_PER_LINE_MAX) or 1
     if choices > 1:
         clean["n"] = choices
-    # Most lines set few keys, and a file may have 50,000 lines: only keys that are there are looked at.
-    for key, read in _READERS.items():
-        if values.get(key) is not None:
-            clean[key] = read(body)
-    if choices > 1 and clean.get("temperature", 1) < GREEDY_BELOW:
-        # The engine refuses several greedy choices, OpenAI does not. Its most likely token is the same answer.
-        clean |= {"temperature": 1, "top_k": 1}
-    if values.get("response_format") is not None:
+        if clean.get("temperature", 1) < GREEDY_BELOW:
+            # The engine refuses several greedy choices, OpenAI does not. Its most likely token is the same answer.
+            clean |= {"temperature": 1, "top_k": 1}
+    if body.values.get("response_format") is not None:
         form = read_response_format(body, judge)
         if form is not None:
             clean["response_format"] = form
-    return ChatRequest(clean, messages, _max_tokens(body, card), choices)
+    return choices
 
 
 def _max_tokens(body: Fields, card: Card) -> int | None:
     """The one number that both of OpenAI's names may carry."""
     old = body.integer("max_tokens", 1, card.output_tokens_max)
+    if "max_completion_tokens" not in body.values:
+        return old
     new = body.integer("max_completion_tokens", 1, card.output_tokens_max)
     if old is not None and new is not None and old != new:
         body.refuse(
@@ -125,15 +135,21 @@ def _messages(body: Fields) -> list[dict[str, str]]:
         body.wrong_type("messages", "an array")
     if not value:
         body.refuse("messages", "Invalid 'messages': expected at least one message, but got an empty array.")
-    return [_message(one, index) for index, one in enumerate(value)]
+    return [one if _is_plain(one) else _message(one, index) for index, one in enumerate(value)]
+
+
+def _is_plain(value: object) -> bool:
+    """Whether the message is what nearly every one is: a role that the engine knows, and a text."""
+    return (
+        type(value) is dict
+        and len(value) == 2  # noqa: PLR2004 - and nothing else
+        and value.get("role") in PLAIN_ROLES
+        and type(value.get("content")) is str
+    )
 
 
 def _message(value: object, index: int) -> dict[str, str]:
     """One message of a text conversation."""
-    if type(value) is dict and len(value) == 2:  # noqa: PLR2004 - the plain message: a role and its text
-        role, content = value.get("role"), value.get("content")
-        if type(role) is str and type(content) is str and role in ROLES:
-            return {"role": ROLES[role], "content": content}
     path = f"body.messages[{index}]"
     if type(value) is not dict:
         raise LineRefused(

@@ -17,6 +17,8 @@ from gridline.lines.tokens import model_tokens
 from gridline.storage import layout
 from gridline.storage.objects import Store
 
+READ_BYTES = 1 << 16
+"""Read at once: lines cut from so little are still in the processor's cache when they are parsed."""
 PENDING_LINES_MAX = 1_000
 PENDING_BYTES_MAX = 1 << 20
 """Lines are counted together for speed, and no more than this is held for it."""
@@ -63,7 +65,7 @@ def check_file(
     with Spool() as spool, RowSpool(REFUSED_SCHEMA) as refused, SchemaJudge() as judge:
         screening = Screening(endpoint, cards, models_folder=models_folder, judge=judge)
         check = _Pass(batch_id, screening, models_folder, spool, refused)
-        for line in physical_lines(store.stream(file_key)):
+        for line in physical_lines(store.stream(file_key, chunk_bytes=READ_BYTES)):
             if not check.read(line):
                 break
         check.end()

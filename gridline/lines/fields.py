@@ -32,6 +32,8 @@ def depth_of(value: object) -> int:
 class Fields:
     """The keys of one object; ``path`` is how messages name it, e.g. ``body``."""
 
+    __slots__ = ("path", "values")
+
     def __init__(self, values: dict[str, Any], path: str) -> None:
         self.values = values
         self.path = path

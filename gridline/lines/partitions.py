@@ -21,7 +21,6 @@ from gridline.storage import layout
 from gridline.storage.objects import ObjectWriter, Store
 
 FORMAT = 1
-READ_ROWS = 1_000
 COPY_BYTES = 1 << 20
 
 SCHEMA = pa.schema(
@@ -76,7 +75,10 @@ class RowSpool:
         """Everything that was added, in order; nothing can be added afterwards."""
         self._writer.close()
         self._file.seek(0)
-        yield from pq.ParquetFile(self._file).iter_batches(batch_size=READ_ROWS)
+        parquet = pq.ParquetFile(self._file)
+        # A group holds what one append did, so memory stays flat; the reader's own iteration reads far ahead.
+        for group in range(parquet.num_row_groups):
+            yield from parquet.read_row_group(group, use_threads=False).to_batches()
 
     def copy(self, store: Store, key: str) -> None:
         """Write everything that was added as one object; nothing can be added afterwards."""

@@ -34,22 +34,22 @@ def read_request(line: PhysicalLine, endpoint: str) -> Request:
         LineRefused: the first rule that the line breaks.
     """
     values = _read_object(line)
-    if values.keys() != KEY_SET or None in values.values():
+    custom_id, method, url, body = map(values.get, KEYS)
+    if len(values) != len(KEYS) or custom_id is None or method is None or url is None or body is None:
         _check_keys(values)
-    custom_id = _read_custom_id(values["custom_id"])
-    if values["method"] != "POST":
+    custom_id = _read_custom_id(custom_id)
+    if method != "POST":
         raise LineRefused(
-            f"The method of a request must be 'POST', but got {shown(values['method'])} instead.",
+            f"The method of a request must be 'POST', but got {shown(method)} instead.",
             param="method",
         )
-    if values["url"] != endpoint:
+    if url != endpoint:
         raise LineRefused(
             "The URL provided for this request does not match the batch endpoint. "
-            f"It is {shown(values['url'])}, and it must be '{endpoint}'.",
+            f"It is {shown(url)}, and it must be '{endpoint}'.",
             code="invalid_url",
             param="url",
         )
-    body = values["body"]
     if type(body) is not dict:
         raise LineRefused(
             f"Invalid type for 'body': expected an object, but got {kind_of(body)} instead.", param="body"

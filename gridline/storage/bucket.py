@@ -96,6 +96,10 @@ class Bucket:
     def tidy(self, prefix: str) -> None:
         """Nothing: a bucket has no folders."""
 
+    def drop_unfinished(self, before: datetime) -> int:  # noqa: ARG002  # the other backend's is the same call
+        """Nothing: a bucket's own rule for incomplete uploads does it."""
+        return 0
+
 
 class PartsWriter:
     """Sends an object that is not visible yet in parts."""

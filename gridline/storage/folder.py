@@ -124,6 +124,18 @@ class Folder:
                 with suppress(OSError):
                     Path(folder).rmdir()
 
+    def drop_unfinished(self, before: datetime) -> int:
+        """Remove what killed writers left, last written before this instant."""
+        gone = 0
+        with _translated():
+            for path in (self.root / INCOMING).glob("*"):
+                # Shown or dropped since it was listed: nothing is left to do.
+                with suppress(FileNotFoundError):
+                    if datetime.fromtimestamp(path.stat().st_mtime, UTC) < before:
+                        path.unlink()
+                        gone += 1
+        return gone
+
     @contextmanager
     def _incoming(self) -> Iterator[BinaryIO]:
         folder = self.root / INCOMING

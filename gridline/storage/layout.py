@@ -10,6 +10,17 @@ batches/<batch>/parts/<n>/manifest.json                 which segment's lines co
 batches/<batch>/parts/<n>/attempts/<k>-<lease>/         one attempt: seg-*.parquet, progress.json, stop.json
 """
 
+FILES, UPLOADS, BATCHES = "files/", "uploads/", "batches/"
+"""Every object's key begins with one of these."""
+_PLACES = {FILES: 2, UPLOADS: 2, BATCHES: 1}
+
+
+def owner_id(key: str) -> str | None:
+    """Id of the file, upload or batch that an object belongs to; None for a key that no row could name."""
+    parts = key.split("/")
+    place = _PLACES.get(f"{parts[0]}/")
+    return parts[place] if place is not None and len(parts) > place else None
+
 
 def file_key(account_id: str, file_id: str) -> str:
     """A customer's file."""

@@ -67,6 +67,9 @@ class Backend(Protocol):
     def tidy(self, prefix: str) -> None:
         """Drop what an empty prefix leaves behind."""
 
+    def drop_unfinished(self, before: datetime) -> int:
+        """Remove what killed writers left, last written before this instant."""
+
 
 class Store:
     """Objects under keys; durable once a call has returned."""
@@ -157,6 +160,13 @@ class Store:
             self._backend.delete(key)
         self._backend.tidy(prefix)
         return len(keys)
+
+    def drop_unfinished(self, before: datetime) -> int:
+        """Remove what writers that were killed left of objects that nobody ever saw; how many there were.
+
+        ``before``: those last written before this instant (by the store's clock): a live writer's are younger.
+        """
+        return self._backend.drop_unfinished(before)
 
 
 def _backend(url: str) -> Backend:

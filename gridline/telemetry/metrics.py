@@ -100,6 +100,22 @@ BATCHES_FINISHED = Counter(
     "Batches that the keeper ended because no live run did.",
     registry=REGISTRY,
 )
+SWEPT_OBJECTS = Counter(
+    "gridline_swept_objects_total",
+    "Objects that retention deleted. kind: files, batches, uploads, orphans or unfinished.",
+    ["kind"],
+    registry=REGISTRY,
+)
+PROOF_BROKEN = Gauge(
+    "gridline_proof_broken_promises",
+    "Promises that the last hourly proof found broken. Above 0 somebody must look.",
+    registry=REGISTRY,
+)
+PROOF_TIME = Gauge(
+    "gridline_proof_timestamp_seconds",
+    "Unix time of the last hourly proof; 0 before the first.",
+    registry=REGISTRY,
+)
 
 
 def render() -> tuple[bytes, str]:

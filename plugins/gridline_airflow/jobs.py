@@ -6,7 +6,9 @@ import logging
 import os
 import signal
 import subprocess
+import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 from gridline.lines.exits import JobExit
@@ -15,6 +17,7 @@ from gridline.settings import ROOT, job_environment, settings
 
 STOP_SECONDS = 3.0
 """From SIGTERM (the job closes its segments) to SIGKILL; Airflow itself kills a task 5 s after asking."""
+WATCH_SECONDS = 5.0
 LOG_CHARS_MAX = 4_000
 _PR_SET_PDEATHSIG = 1
 
@@ -38,17 +41,33 @@ class JobProcess:
             preexec_fn=lambda: _die_with(parent),  # noqa: PLW1509  # one system call; a task process has no threads
         )
 
-    def follow(self, log: logging.Logger) -> JobExit:
-        """Pass the job's log lines on until it ends; how it ended."""
+    def follow(self, log: logging.Logger, *, wanted: Callable[[], bool] = lambda: True) -> JobExit:
+        """Pass the job's log lines on until it ends; how it ended.
+
+        ``wanted`` is asked every few seconds in a thread: a job that hangs, or stands still, neither ends nor hears a
+        stop marker, so it is ended from here as soon as its lease is gone.
+        """
+        over = threading.Event()
+        watch = threading.Thread(target=self._stop_unwanted, args=(log, wanted, over), daemon=True)
+        watch.start()
         if self._child.stdout is not None:
             with self._child.stdout as lines:
                 for line in lines:
                     forward(line, log)
         code = self._child.wait()
+        over.set()
+        watch.join()
         self._signal(signal.SIGKILL)
         ended = JobExit.of(code)
         log.info("The GPU job ended: %s (exit code %s).", ended.name, code)
         return ended
+
+    def _stop_unwanted(self, log: logging.Logger, wanted: Callable[[], bool], over: threading.Event) -> None:
+        while not over.wait(WATCH_SECONDS):
+            if not wanted():
+                log.warning("The job's lease is gone and it has not ended by itself: it is stopped.")
+                self.stop()
+                return
 
     def stop(self) -> None:
         """Ask the job to flush and end, then end its whole group. Safe in a signal handler, and twice."""

@@ -43,6 +43,7 @@ class InferPartition(BaseOperator):
                 )
 
     def _run(self, order: Any) -> Any:
+        from gridline.capacity import attempts
         from gridline.lines.exits import JobExit
         from gridline_airflow.jobs import JobProcess
 
@@ -51,7 +52,7 @@ class InferPartition(BaseOperator):
         except OSError:
             self.log.exception("The GPU job could not be started.")
             return JobExit.CRASHED
-        return self._job.follow(self.log)
+        return self._job.follow(self.log, wanted=lambda: attempts.may_go_on(order.lease_id))
 
     def on_kill(self) -> None:
         """Stop the job when an operator ends the task or this machine stops; called inside a signal handler."""

@@ -128,7 +128,7 @@ def test_a_day_of_calls_is_as_described(ann: Customer, qualified: None) -> None:
         "/v1/files", f"/v1/files/{file_id}", f"/v1/files/{file_id}/content", "/v1/batches", f"/v1/batches/{batch_id}",
         "/v1/models", f"/v1/models/{MODEL}", "/gridline/v1/account",
         f"/gridline/v1/batches/{batch_id}/receipt", f"/gridline/v1/batches/{batch_id}/events",
-        f"/gridline/v1/batches/{batch_id}/results", "/gridline/v1/entries", "/gridline/v1/statement",
+        f"/gridline/v1/batches/{batch_id}/results", f"/gridline/v1/batches/{batch_id}/waits", "/gridline/v1/entries", "/gridline/v1/statement",
         "/gridline/v1/statement?format=csv", "/gridline/v1/usage", "/gridline/v1/pricing", "/healthz", "/readyz", "/metrics", "/openapi.json",
     ]  # fmt: skip
     assert {path: ann.http.get(path).status_code for path in paths} == dict.fromkeys(paths, 200)

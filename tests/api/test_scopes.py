@@ -41,6 +41,7 @@ SCOPES: dict[str, str | None] = {
     "GET /gridline/v1/batches/<batch_id>/receipt": READ,
     "GET /gridline/v1/batches/<batch_id>/events": READ,
     "GET /gridline/v1/batches/<batch_id>/results": READ,
+    "GET /gridline/v1/batches/<batch_id>/waits": READ,
     "GET /gridline/v1/entries": READ,
     "GET /gridline/v1/statement": READ,
     "GET /gridline/v1/usage": READ,

@@ -8,10 +8,6 @@ from tests.stack import Stack, command_of
 
 LINES = 64
 AIRFLOW = ("airflow-api-server", "airflow-scheduler", "airflow-dag-processor", "airflow-triggerer")
-MAKE_DUE = """
-UPDATE batches SET created_at = created_at - interval '24 hours', start_by = start_by - interval '24 hours',
-    expires_at = expires_at - interval '24 hours' WHERE id = %s RETURNING id
-"""
 
 
 def some_done(service: Service, batch_id: str) -> list[dict[str, object]]:
@@ -49,7 +45,7 @@ def test_case_48_an_expired_batch_delivers_what_is_done(operator: Stack, service
     lines = [service.chat_line(str(number), max_tokens=32) for number in range(LINES)]
     batch_id = service.created(lines)["id"]
     some_done(service, batch_id)
-    assert operator.rows(MAKE_DUE, batch_id)
+    operator.make_due(batch_id)
     ended = service.ended(service.finished(batch_id), lines)
     batch = ended.batch
     assert batch["status"] == "expired"

@@ -25,6 +25,7 @@ def described(folder: str) -> dict[str, Any]:
             "max_active_tasks": dag.max_active_tasks,
             "dagrun_timeout": str(dag.dagrun_timeout) if dag.dagrun_timeout else None,
             "paused": dag.is_paused_upon_creation,
+            "catchup": dag.catchup,
             "serialised": sorted(again.task_ids),
             "tasks": {task.task_id: _task(task) for task in dag.tasks},
         }

@@ -10,14 +10,22 @@ pytestmark = pytest.mark.airflow
 
 Parse = Callable[[str], dict[str, Any]]
 FOLDERS = ("dags", "bench/dags")
+UPKEEP = ["prove", "reconcile", "sweep"]
 IN_ORDER = ["validate", "hold_credits", "wait_for_capacity", "infer_partition", "collate", "settle"]
 
 
-@pytest.mark.parametrize(("folder", "dag_ids"), [("dags", ["batch"]), ("bench/dags", ["empty_batch"])])
+def of_batches(parsed: Parse, folder: str) -> list[dict[str, Any]]:
+    """The folder's DAGs whose runs are batches."""
+    return [dag for name, dag in parsed(folder)["dags"].items() if name not in UPKEEP]
+
+
+@pytest.mark.parametrize(
+    ("folder", "dag_ids"), [("dags", ["batch", *UPKEEP]), ("bench/dags", ["empty_batch"])]
+)
 def test_dags_import(parsed: Parse, folder: str, dag_ids: list[str]) -> None:
     """Every DAG file parses, beside our plugin and its listener, and holds the DAGs it should."""
     assert parsed(folder)["errors"] == {}
-    assert list(parsed(folder)["dags"]) == dag_ids
+    assert sorted(parsed(folder)["dags"]) == dag_ids
 
 
 @pytest.mark.parametrize(("folder", "dag_id"), [("dags", "batch"), ("bench/dags", "empty_batch")])
@@ -35,7 +43,7 @@ def test_six_tasks_in_a_row(parsed: Parse, folder: str, dag_id: str) -> None:
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_settle_is_the_only_teardown(parsed: Parse, folder: str) -> None:
     """One teardown, no setup (without a succeeded setup it would be skipped), and its success hides no failure."""
-    for dag in parsed(folder)["dags"].values():
+    for dag in of_batches(parsed, folder):
         assert [name for name, task in dag["tasks"].items() if task["teardown"]] == ["settle"]
         assert [name for name, task in dag["tasks"].items() if task["setup"]] == []
         assert not dag["tasks"]["settle"]["fails_run"]
@@ -72,3 +80,20 @@ def test_the_dag_explains_itself(parsed: Parse) -> None:
     doc = parsed("dags")["dags"]["batch"]["doc"]
     for word in (*IN_ORDER, "parked", "the batch's id", "mark the run failed"):
         assert word in doc
+
+
+def test_the_proof_is_made_every_hour(parsed: Parse) -> None:
+    """Hourly, one at a time, from the first minute, and what was missed is not made up for."""
+    dag = parsed("dags")["dags"]["prove"]
+    assert dag["schedule"] in ("@hourly", "0 * * * *")
+    assert (dag["max_active_runs"], dag["paused"], dag["catchup"]) == (1, False, False)
+    assert "Red means" in dag["doc"]
+
+
+@pytest.mark.parametrize("dag_id", ["reconcile", "sweep"])
+def test_upkeep_by_hand_runs_when_it_is_asked(parsed: Parse, dag_id: str) -> None:
+    """One task, no schedule, not paused: the operator triggers it and reads what it did."""
+    dag = parsed("dags")["dags"][dag_id]
+    assert (dag["schedule"], dag["max_active_runs"], dag["paused"]) == (None, 1, False)
+    assert len(dag["tasks"]) == 1
+    assert "The keeper does this" in dag["doc"]

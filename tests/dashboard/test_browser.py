@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
@@ -97,9 +98,21 @@ class Browser:
         eventually(lambda: text in self.driver.find_element(By.TAG_NAME, "body").text, seconds)
 
     def sign_in(self, token: str) -> None:
-        """Fill the form and send it."""
-        self.one("#gl-token").send_keys(token)
-        self.one(".gl-form button").click()
+        """Fill the form and send it, as often as the page replaces it meanwhile."""
+
+        def sent() -> bool:
+            field = self.one("#gl-token")
+            try:
+                field.clear()
+                field.send_keys(token)
+                filled = field.get_attribute("value") == token
+                if filled:
+                    self.one(".gl-form button").click()
+            except WebDriverException:
+                return not self.driver.find_elements(By.CSS_SELECTOR, "#gl-token")
+            return filled
+
+        eventually(sent)
 
     def asked_for(self) -> set[str]:
         """The addresses that the browser asked for since the last look, data and blobs left out."""

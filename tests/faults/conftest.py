@@ -13,7 +13,10 @@ from gridline.customers import accounts, tokens
 from gridline.customers.tables import Account
 from gridline.db.work import unit_of_work
 from gridline.settings import read_settings
+from tests.gridline.batches.conftest import bench
 from tests.serving import PEPPER, serving
+
+__all__ = ["bench"]
 
 NODES = 2
 

@@ -85,7 +85,14 @@ def our_imports(tree: ast.Module) -> set[str]:
     return {name for name in found if name.split(".")[0] in OURS}
 
 
-DAG_MAY = ("gridline_airflow", "gridline.batches", "gridline.capacity", "gridline.keeper", "gridline.limits")
+DAG_MAY = (
+    "gridline_airflow",
+    "gridline.batches",
+    "gridline.capacity",
+    "gridline.keeper",
+    "gridline.limits",
+    "gridline.proof",
+)
 
 
 @pytest.mark.parametrize(

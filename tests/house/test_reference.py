@@ -72,6 +72,7 @@ def test_every_route_says_what_it_serves(dialect: str) -> None:
     assert [one.path for one in routes(app) if said_by(one.view) is None] == ["/docs", "/docs/{name}"]
 
 
+@pytest.mark.thorough
 def test_the_document_is_valid(document: dict[str, Any]) -> None:
     """It is OpenAPI 3.1, by the specification's own schema."""
     assert [str(one.message) for one in OpenAPIV31SpecValidator(document).iter_errors()] == []
@@ -117,6 +118,7 @@ def test_every_component_is_used(document: dict[str, Any]) -> None:
         assert unused == set(), part
 
 
+@pytest.mark.thorough
 def test_every_example_fits(document: dict[str, Any]) -> None:
     """What the page shows as an example is an instance of its schema."""
     schemas = document["components"]["schemas"]

@@ -171,3 +171,24 @@ def test_a_job_dies_with_its_task(tmp_path: Path) -> None:
     task.wait()
     assert eventually(flushed) == "1"
     assert gone(job)
+
+
+def test_a_job_that_stands_still_is_ended_once_its_lease_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stopped process hears no signal and no marker; it is killed from here when nobody wants it any more."""
+    monkeypatch.setattr(jobs, "WATCH_SECONDS", 0.05)
+    monkeypatch.setattr(jobs, "STOP_SECONDS", 0.1)
+    seen = tmp_path / "seen"
+    engine(
+        tmp_path, monkeypatch, f"open({str(seen)!r}, 'w').write('up'); os.kill(os.getpid(), signal.SIGSTOP)"
+    )
+    asked: list[bool] = []
+
+    def wanted() -> bool:
+        eventually(seen)
+        asked.append(len(asked) < 3)
+        return asked[-1]
+
+    assert JobProcess(ORDER).follow(logging.getLogger("job"), wanted=wanted) is JobExit.CRASHED
+    assert asked == [True, True, True, False]

@@ -77,7 +77,7 @@ class Domain:
             def __init__(self, order: JobOrder) -> None:
                 domain.told.append(("job", order))
 
-            def follow(self, log: Any) -> JobExit:
+            def follow(self, log: Any, *, wanted: Any) -> JobExit:
                 return domain.exits.pop(0)
 
         monkeypatch.setattr(attempts, "begin", self.begin)
@@ -163,7 +163,7 @@ def test_a_killed_task_gives_its_lease_back_and_ends(
         def __init__(self, order: JobOrder) -> None:
             pass
 
-        def follow(self, log: Any) -> JobExit:
+        def follow(self, log: Any, *, wanted: Any) -> JobExit:
             task.on_kill()
             return JobExit.STOPPED
 

@@ -9,6 +9,7 @@ from gridline.db.work import unit_of_work
 from gridline.ledger import correcting, posting, reading
 from gridline.money import credits_nanos, credits_text
 from gridline.operate import accounts
+from gridline.operate.commands import holds
 
 
 class Credits(click.ParamType[int]):
@@ -27,6 +28,10 @@ class Credits(click.ParamType[int]):
 @click.group()
 def ops() -> None:
     """Accounts, tokens, credits and limits."""
+
+
+for command in holds.COMMANDS:
+    ops.add_command(command)
 
 
 @ops.command()

@@ -4,9 +4,8 @@ import runpy
 
 import click
 
-from gridline.db.work import unit_of_work
-from gridline.ledger import proving
 from gridline.operate import migrate as migrating
+from gridline.proof import platform
 
 
 @click.command()
@@ -23,12 +22,20 @@ def migrate() -> None:
 
 
 @click.command()
-def books() -> None:
-    """Prove that the books hold; exit status 1 and a sentence for each promise that does not."""
-    with unit_of_work() as work:
-        broken = proving.prove(work)
+@click.option(
+    "--files", is_flag=True, help="Compute every charge again from its output file, and look at every file."
+)
+def books(*, files: bool) -> None:
+    """Prove that the books hold, and batches, files and leases with them.
+
+    Exit status 1 and a sentence for each promise that does not.
+    """
+    read = platform.prove_with_files() if files else None
+    broken = platform.prove() if read is None else read.broken
     for one in broken:
         click.echo(one, err=True)
     if broken:
-        raise click.ClickException(f"{len(broken)} promises of the books do not hold.")
+        raise click.ClickException(f"{len(broken)} promises do not hold.")
     click.echo("The books hold.")
+    if read is not None:
+        click.echo(f"The files of {read.batches} batches bear out their charges.")

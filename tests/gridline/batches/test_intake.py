@@ -44,6 +44,7 @@ def test_third_open_batch_is_refused_and_leaves_nothing(bench: Bench) -> None:
         assert work.session.scalar(select(func.count()).select_from(RunRequest)) == 2
 
 
+@pytest.mark.thorough
 def test_fifty_creates_at_once_take_exactly_two_slots(bench: Bench) -> None:
     """A limit of two holds however many creates race for it."""
     file_id = bench.file()

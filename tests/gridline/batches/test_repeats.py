@@ -214,6 +214,7 @@ def test_old_rows_are_forgotten(bench: Bench) -> None:
     assert kept == [(1, 1), (0, 1), (0, 1), (0, 0)]
 
 
+@pytest.mark.thorough
 def test_forgetting_takes_some_rows_at_a_time(bench: Bench) -> None:
     """However many rows are old, a pass deletes a bounded number of them, the oldest first."""
     batch = bench.create()

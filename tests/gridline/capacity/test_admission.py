@@ -1,6 +1,7 @@
 """Admission's order and its reasons, on values alone."""
 
 import random
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -163,6 +164,54 @@ def test_one_huge_batch_does_not_starve_a_hundred_small_ones() -> None:
     assert set(served) == {name + "1" for name in accounts}
 
 
+def test_what_an_operator_holds_gets_nothing_and_gives_way() -> None:
+    """The held batch waits for the operator, the next one of its account takes the GPU; a running one grows no more."""
+    queue = [
+        replace(waiting("a1", age=9), held=True),
+        waiting("a2"),
+        replace(waiting("b1", live=1), held=True),
+    ]
+    decision = decide([pool(9, live=1)], [account("a"), account("b", live=1)], queue)
+    assert (order(decision), reasons(decision)) == (["a2"], {"a1": "held_by_operator"})
+
+
+def test_at_the_platforms_limit_nothing_starts() -> None:
+    """With nothing left only what has started goes on, be its first grant claimed or not; the rest says why."""
+    queue = [waiting("a1", age=9), waiting("b1", live=1), replace(waiting("c1"), started=True)]
+    accounts = [account("a"), account("b", live=1), account("c")]
+    for left in (0, -5):
+        decision = decide([pool(9, live=1)], accounts, queue, budget_nanos=left)
+        assert sorted(order(decision)) == ["b1", "c1"]
+        assert reasons(decision) == {"a1": "platform_daily_limit"}
+    assert sorted(order(decide([pool(9, live=1)], accounts, queue, budget_nanos=1))) == ["a1", "b1", "c1"]
+
+
+def test_each_start_takes_its_hold_of_what_is_left() -> None:
+    """In the queue's order, until nothing is left: the last start may pass the limit, none follows it."""
+    queue = [replace(waiting(name + "1", age=age), hold_nanos=40) for age, name in enumerate("dcba")]
+    accounts = [account(name) for name in "abcd"]
+    assert order(decide([pool(9)], accounts, queue, budget_nanos=100)) == ["a1", "b1", "c1"]
+    assert order(decide([pool(9)], accounts, queue, budget_nanos=80)) == ["a1", "b1"]
+    # Its further partitions are no starts.
+    grown = [replace(waiting("a1", partitions=5), hold_nanos=40)]
+    assert len(order(decide([pool(9)], accounts, grown, budget_nanos=1))) == 4
+
+
+def test_a_long_queue_is_decided_in_a_moment() -> None:
+    """A thousand batches of 500 accounts and 8 GPUs: well below the allocator's two seconds."""
+    accounts = [account(chr(1000 + number)) for number in range(500)]
+    queue = [
+        waiting(f"{chr(1000 + number % 500)}{number}", age=number, partitions=20) for number in range(1000)
+    ]
+    took = []
+    for _ in range(5):
+        started = time.perf_counter()
+        decision = decide([pool(8)], accounts, queue)
+        took.append(time.perf_counter() - started)
+    assert (len(decision.grants), len(decision.waits)) == (8, 992)
+    assert min(took) < 0.1  # a few milliseconds on an idle core
+
+
 PLACES = st.lists(
     st.builds(
         waiting,
@@ -176,6 +225,7 @@ PLACES = st.lists(
 )
 
 
+@pytest.mark.thorough
 @given(queue=PLACES, gpus=st.integers(0, 6), most=st.integers(0, 3), seed=st.integers())
 def test_whatever_the_queue(queue: Sequence[Candidate], gpus: int, most: int, seed: int) -> None:
     """No limit is passed, no GPU idles while a batch could use it, and only the rows' content decides."""

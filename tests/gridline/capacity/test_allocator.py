@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from gridline.capacity import leases, queue
+from gridline.capacity import allocator, leases, queue
 from gridline.capacity.allocator import allocate
 from gridline.db.work import Work, unit_of_work
 from gridline.lines.exits import JobExit
@@ -29,6 +29,18 @@ def test_a_grant_and_a_reason(yard: Yard) -> None:
         "gridline_capacity",
         yard.clock.now(),
     )
+
+
+def test_many_new_waits_are_stored_some_at_a_time(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look stores a bounded number of reasons, grants whatever it can, and the next looks store the rest."""
+    monkeypatch.setattr(allocator, "WAITS_MAX", 2)
+    account = yard.account("a")
+    made = [yard.batch(account) for _ in range(6)]
+    told = []
+    for _ in range(4):
+        allocate()
+        told.append([yard.row(one).reason_code for one in made].count("gridline_capacity"))
+    assert (told, len(yard.leases())) == ([2, 4, 5, 5], 1)
 
 
 def test_running_it_again_changes_nothing(yard: Yard) -> None:
@@ -121,6 +133,7 @@ def test_a_grant_of_an_ending_batch_goes_to_the_next(yard: Yard) -> None:
     assert (old.outcome, new.batch_id) == ("unwanted", second)
 
 
+@pytest.mark.thorough
 def test_twenty_allocators_at_once(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many run at the same moment, one looks at a time, and each sees what the one before it granted."""
     inside = threading.Lock()
@@ -152,6 +165,7 @@ def test_twenty_allocators_at_once(yard: Yard, monkeypatch: pytest.MonkeyPatch) 
     ]
 
 
+@pytest.mark.thorough
 def test_five_accounts_take_turns_on_one_gpu(yard: Yard) -> None:
     """Ten batches of five accounts: each account's first goes before any account's second."""
     accounts = {name: yard.account(name) for name in "abcde"}

@@ -10,6 +10,7 @@ from gridline.capacity import attempts, leases, progress, reading
 from gridline.capacity.allocator import allocate
 from gridline.clock import unix
 from gridline.db.work import unit_of_work
+from gridline.errors import Unavailable
 from gridline.lines.exits import JobExit
 from gridline.lines.orders import JobOrder
 from gridline.storage import layout
@@ -82,7 +83,7 @@ def test_three_attempts_on_a_healthy_engine_are_all(yard: Yard, batch: str) -> N
         order = yard.begin(batch)
         assert order.earlier_prefixes == tuple(earlier)
         earlier.append(order.attempt_prefix)
-        yard.progress(order)
+        yard.progress(order, done=1)
         answer = yard.end(batch, order, JobExit.CRASHED if number % 2 else None)
         assert yard.partition(batch).attempts == number
         if number < limits.ATTEMPTS_PER_PARTITION_MAX:
@@ -121,7 +122,27 @@ def test_a_lapse_counts_like_a_crash(yard: Yard, batch: str, healthy: bool, coun
     yard.clock.advance(seconds=45)
     assert leases.lapse() == 1
     assert (yard.partition(batch).attempts, yard.partition(batch).state) == (counted, "waiting")
-    assert yard.row(batch).reason_code == ("retrying" if healthy else "gridline_capacity")
+    # No line has run, so the batch waits as it did before: only a batch that has begun retries.
+    assert yard.row(batch).reason_code == "gridline_capacity"
+
+
+@pytest.mark.parametrize(("done", "reason"), [(0, "gridline_capacity"), (3, "retrying")])
+def test_what_a_lost_job_leaves_waits_as_retrying(yard: Yard, batch: str, done: int, reason: str) -> None:
+    """Once a line has run, a batch that lost its job says so until its next lease, also while every GPU is taken."""
+    order = yard.begin(batch)
+    yard.progress(order, done=done)
+    yard.end(batch, order, JobExit.CRASHED)
+    assert yard.row(batch).reason_code == reason
+    yard.gpus(0)
+    since = yard.row(batch).reason_since
+    yard.clock.advance(minutes=1)
+    allocate()
+    assert (yard.row(batch).status, yard.row(batch).reason_code) == ("in_progress", reason)
+    assert yard.row(batch).reason_since == since
+    yard.gpus(1)
+    allocate()
+    yard.begin(batch)
+    assert yard.row(batch).reason_code is None
 
 
 def test_a_stopped_job_is_not_counted(yard: Yard, batch: str) -> None:
@@ -180,6 +201,7 @@ def test_an_unclaimed_grant_lapses_and_nothing_started(yard: Yard, batch: str) -
     assert [one.outcome for one in yard.leases()] == ["unclaimed", None]
 
 
+@pytest.mark.thorough
 def test_claim_and_lapse_at_once(yard: Yard) -> None:
     """Of a claim and a lapse at the same moment one wins: either an attempt runs, or the grant is gone."""
     yard.gpus(8)
@@ -208,3 +230,20 @@ def test_one_grant_begun_by_many_at_once(yard: Yard, batch: str) -> None:
     answers = at_once(10, lambda _: yard.end(batch, orders[0], JobExit.CRASHED))
     assert answers == ["again"] * 10
     assert (yard.partition(batch).attempts, len(yard.attempts())) == (1, 1)
+
+
+def test_a_job_may_go_on_as_long_as_its_lease(
+    yard: Yard, batch: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Released is a no, however it came; a database that is away is a yes, since nobody knows."""
+    order = yard.begin(batch)
+    assert attempts.may_go_on(lease_id(order))
+    yard.clock.advance(seconds=limits.LEASE_TTL_SECONDS)
+    assert leases.lapse() == 1
+    assert not attempts.may_go_on(lease_id(order))
+
+    def away() -> None:
+        raise Unavailable("away")
+
+    monkeypatch.setattr(attempts, "unit_of_work", away)
+    assert attempts.may_go_on(lease_id(order))

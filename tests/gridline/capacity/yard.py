@@ -36,17 +36,27 @@ class Yard:
             pool = {"name": "local", "gpus": count, "models": ["*"], "datacenter": False}
             pools.seed(work, json.dumps([pool]))
 
+    def seconds(self) -> float:
+        """A monotonic clock that goes as the frozen one does."""
+        return self.clock.moment.timestamp()
+
     def account(self, name: str, *, leases_max: int = 4) -> str:
         """An account with plenty of credit."""
         with unit_of_work() as work:
             return bench.account(work, name, credit_nanos=10**12, leases_max=leases_max).id
 
     def batch(
-        self, account_id: str, *, partitions: int = 1, waiting: str | None = None, held: bool = True
+        self,
+        account_id: str,
+        *,
+        partitions: int = 1,
+        waiting: str | None = None,
+        held: bool = True,
+        window: str = "24h",
     ) -> str:
         """A batch after ``validate`` and ``hold_credits``, waiting in its way."""
         with unit_of_work() as work:
-            made = bench.batch(work, account_id, partitions=partitions)
+            made = bench.batch(work, account_id, partitions=partitions, window=window)
             made.waiting = waiting
             if held:
                 place(
@@ -102,10 +112,12 @@ class Yard:
         """End the attempt of an order."""
         return attempts.end(batch_id, number, lease_id(order), job_exit)
 
-    def progress(self, order: JobOrder, *, done: int = 0, failed: int = 0, healthy: bool = True) -> None:
+    def progress(
+        self, order: JobOrder, *, done: int = 0, failed: int = 0, healthy: bool = True, sequence: int = 1
+    ) -> None:
         """Write the progress object as the job does."""
         stated = {
-            "format": 1, "state": "running", "done": done, "failed": failed, "lines": 10, "sequence": 1,
+            "format": 1, "state": "running", "done": done, "failed": failed, "lines": 10, "sequence": sequence,
             "engine_healthy": healthy, "engine_version": "0.32.0", "runner_version": "1",
         }  # fmt: skip
         self.store.replace(layout.progress_key(order.attempt_prefix), json.dumps(stated).encode())

@@ -75,6 +75,8 @@ def test_copy_round_trip() -> None:
         ({"package": '"p==1.0"'}, "must repeat package"),
         ({"package": '"p"'}, "name==version"),
         ({"engine_arguments": "[1]"}, "engine_arguments must be texts"),
+        ({"gpu_seconds_per_batch_max": "0"}, "gpu_seconds_per_batch_max must be"),
+        ({"gpu_seconds_per_batch_max": "true"}, "gpu_seconds_per_batch_max must be"),
     ],
 )
 def test_bad_entry_is_refused_by_name(over: dict[str, str], words: str) -> None:
@@ -86,7 +88,10 @@ def test_bad_entry_is_refused_by_name(over: dict[str, str], words: str) -> None:
 
 def test_good_entry_passes() -> None:
     """The entry that the refusals above start from is a good one."""
-    assert read_catalogue(toml())["m"].context_tokens == 8192
+    card = read_catalogue(toml())["m"]
+    assert (card.context_tokens, card.gpu_seconds_per_batch_max) == (8192, None)
+    bounded = read_catalogue(toml(gpu_seconds_per_batch_max="36_000"))["m"]
+    assert bounded.copy()["gpu_seconds_per_batch_max"] == 36_000
 
 
 def test_not_toml() -> None:

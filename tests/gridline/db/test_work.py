@@ -85,6 +85,7 @@ def test_both_kinds_of_work_give_the_same_row(real: Engine) -> None:
         assert work.session.scalars(select(Account.name)).all() == ["ann"]
 
 
+@pytest.mark.thorough
 def test_a_read_sees_what_was_committed_just_before(real: Engine) -> None:
     """Read your writes, two hundred times, on whatever connection; inside one reading, too."""
     open_account("ann")

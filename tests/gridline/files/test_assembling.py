@@ -183,6 +183,7 @@ def test_a_completed_upload_outlives_its_hour_and_its_file(sender: Sender, clock
     assert (gone.upload.status, gone.file) == ("completed", None)
 
 
+@pytest.mark.thorough
 def test_completions_at_once_make_one_file(sender: Sender) -> None:
     """Of eight completions at the same moment one makes the file, all answer it, and nothing else is stored."""
     for turn in range(1, 4):
@@ -196,6 +197,7 @@ def test_completions_at_once_make_one_file(sender: Sender) -> None:
     assert sender.objects("uploads") == []
 
 
+@pytest.mark.thorough
 def test_complete_and_cancel_at_once_never_both_win(sender: Sender) -> None:
     """Either the file is there and the cancel was refused, or no file is, and the completion was refused."""
     for _ in range(6):
@@ -289,6 +291,7 @@ def test_a_crash_before_the_end_shows_nothing(sender: Sender, monkeypatch: pytes
     assert sender.complete(upload_id, part_ids).fresh
 
 
+@pytest.mark.thorough
 def test_a_large_file_is_assembled_in_flat_memory(sender: Sender) -> None:
     """Twenty-four megabytes in three parts take a few chunks of memory, not the file's size."""
     piece = (b'{"custom_id":"' + b"x" * 1000 + b'"}\n') * 8_000

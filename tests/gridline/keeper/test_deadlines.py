@@ -128,6 +128,28 @@ def test_until_a_line_ran_the_start_bound_counts(
     assert stop_reason(yard, order) == "deadline"
 
 
+def test_a_batch_that_cannot_be_finished_holds_up_no_other(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One whose end raises is logged and tried again; those behind it end in the same step."""
+    first, second = (yard.batch(yard.account(name)) for name in "ab")
+    real = finishing.finish
+
+    def finish(batch_id: str, *, run_over: bool) -> str:
+        if batch_id == first:
+            raise ValueError("broken")
+        return real(batch_id, run_over=run_over)
+
+    yard.clock.moment = yard.row(first).start_by
+    keeper = Deadlines()
+    with monkeypatch.context() as patch:
+        patch.setattr(finishing, "finish", finish)
+        assert keeper.enforce() == 1
+    assert (yard.row(first).status, yard.row(second).status) == ("validating", "failed")
+    assert first in caplog.text
+    assert keeper.enforce() == 1
+
+
 def test_a_batch_that_never_started_ends_failed(yard: Yard) -> None:
     """At the start bound a batch that got no GPU fails with ``capacity_unavailable`` and its hold returns."""
     batch = yard.batch(yard.account("a"), waiting="parked")

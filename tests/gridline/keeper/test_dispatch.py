@@ -48,6 +48,14 @@ def test_while_airflow_is_away_the_row_waits(yard: Yard, fake: FakeAirflow) -> N
     assert dispatch(fake.client()) == 1
 
 
+def test_a_clock_that_is_set_back_holds_up_no_run(yard: Yard, fake: FakeAirflow) -> None:
+    """A request from before an hour's step back is due at once, one that was put off comes with its back-off."""
+    batch = yard.batch(yard.account("a"))
+    ask(batch)
+    yard.clock.advance(hours=-1)
+    assert dispatch(fake.client()) == 1
+
+
 def test_accounts_take_turns(yard: Yard, fake: FakeAirflow) -> None:
     """An account with many batches does not hold up another's first."""
     many, few = yard.account("many"), yard.account("few")

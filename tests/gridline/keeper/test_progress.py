@@ -32,6 +32,11 @@ def write(yard: Yard, order: JobOrder, sequence: int, **stated: Any) -> None:
     yard.store.replace(layout.progress_key(order.attempt_prefix), json.dumps(told).encode())
 
 
+def follower_of(yard: Yard) -> ProgressFollower:
+    """A follower whose own clock goes as the database's does."""
+    return ProgressFollower(monotonic=yard.seconds)
+
+
 def test_a_heartbeat_renews_the_lease(yard: Yard, batch: str) -> None:
     """A lease lives as long as its job's sequence number moves, however long that is."""
     order, follower = yard.begin(batch), ProgressFollower()
@@ -44,7 +49,7 @@ def test_a_heartbeat_renews_the_lease(yard: Yard, batch: str) -> None:
 
 def test_a_heartbeat_that_stands_still_loses_the_lease(yard: Yard, batch: str) -> None:
     """A progress object that no longer changes is no life: the lease lapses and the partition waits again."""
-    order, follower = yard.begin(batch), ProgressFollower()
+    order, follower = yard.begin(batch), follower_of(yard)
     write(yard, order, 7)
     assert follower.follow() == 1
     yard.clock.advance(seconds=limits.LEASE_TTL_SECONDS - 1)
@@ -62,10 +67,29 @@ def test_a_keeper_that_was_away_lets_no_live_job_lapse(yard: Yard, batch: str) -
     order = yard.begin(batch)
     write(yard, order, 4_000)
     yard.clock.advance(hours=3)
-    follower = ProgressFollower()
+    follower = follower_of(yard)
     follower.follow()
     assert len(yard.leases(live=True)) == 1
     yard.clock.advance(seconds=limits.LEASE_TTL_SECONDS)
+    follower.follow()
+    assert yard.leases(live=True) == []
+
+
+@pytest.mark.parametrize("step", [3_600, -3_600, 300, -300])
+def test_a_database_clock_that_is_set_ends_no_live_job(yard: Yard, batch: str, step: int) -> None:
+    """Forward or back: a job whose heartbeat moves keeps its lease, even if it has not moved since the step."""
+    seconds = [0.0]
+    order, follower = yard.begin(batch), ProgressFollower(monotonic=lambda: seconds[0])
+    write(yard, order, 1)
+    follower.follow()
+    yard.clock.advance(seconds=step)
+    for sequence in (1, 2, 3):
+        write(yard, order, sequence)
+        follower.follow()
+        assert len(yard.leases(live=True)) == 1
+        seconds[0] += 2
+    # And one that stands still loses it after 45 seconds, wherever the database's clock stands.
+    seconds[0] += limits.LEASE_TTL_SECONDS
     follower.follow()
     assert yard.leases(live=True) == []
 

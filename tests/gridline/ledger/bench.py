@@ -13,6 +13,7 @@ from gridline.customers.tables import Account
 from gridline.db.work import Work
 from gridline.files.tables import File
 from gridline.ledger import posting
+from gridline.limits import START_BOUND_SECONDS, WINDOW_SECONDS
 
 CARD: dict[str, Any] = {
     "id": "smollm2-135m-instruct",
@@ -44,7 +45,8 @@ def batch(work: Work, account_id: str, *, window: str = "24h", partitions: int =
     made = Batch(
         id=ids.new("batch"), account_id=account_id, created_by="token", endpoint="/v1/chat/completions",
         input_file_id=file_id, completion_window=window, status="validating", created_at=work.now,
-        start_by=work.now + timedelta(hours=12), expires_at=work.now + timedelta(hours=24),
+        start_by=work.now + timedelta(seconds=START_BOUND_SECONDS[window]),
+        expires_at=work.now + timedelta(seconds=WINDOW_SECONDS[window]),
         validated_at=work.now, model=CARD["id"], card=CARD, total=10 * partitions, reason_code="starting",
     )  # fmt: skip
     for one in (file, made):

@@ -134,6 +134,7 @@ def test_the_proof_sees_a_charge_that_is_off_its_rates(work: Work) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_fifty_holds_at_once_against_a_balance_of_seven(database: Engine, clock: FrozenClock) -> None:
     """Exactly seven of fifty parallel holds are placed, the others hear of insufficient credit."""
     with unit_of_work() as work:

@@ -101,6 +101,7 @@ def few(examples: int) -> settings:
     )
 
 
+@pytest.mark.thorough
 @few(8)
 @given(steps=STEPS)
 def test_the_books_follow_the_model(

@@ -208,6 +208,7 @@ def histories(draw: st.DrawFn) -> tuple[list[list[int]], list[int], list[tuple[i
     return partitions, refused, attempts
 
 
+@pytest.mark.thorough
 @settings(max_examples=25, deadline=None)
 @given(histories())
 def test_every_input_line_once_and_in_order(

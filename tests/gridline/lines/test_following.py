@@ -217,6 +217,7 @@ def test_lines_are_those_of_the_files(store: Store) -> None:
     assert sorted(found) == sorted(lines)
 
 
+@pytest.mark.thorough
 def test_memory_does_not_grow_with_the_page(store: Store) -> None:
     """A page of 30 MB is made in the memory of a segment or two."""
     for number in range(30):
@@ -245,6 +246,7 @@ EVENTS = st.lists(
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None)
 @given(events=EVENTS)
 def test_every_result_once_whatever_is_written_meanwhile(

@@ -53,6 +53,7 @@ def test_bound_is_inclusive(size: int, kept: bool) -> None:
     assert (line[1] is not None) is kept
 
 
+@pytest.mark.thorough
 @given(st.lists(st.binary(max_size=12).filter(lambda one: b"\n" not in one)), st.integers(1, 9))
 def test_chunks_do_not_matter(pieces: list[bytes], chunk: int) -> None:
     """However the bytes arrive, the same lines come out."""

@@ -179,6 +179,7 @@ def test_many_brackets(check: Check, piece: str) -> None:
     assert "250000 opening brackets" in error.message
 
 
+@pytest.mark.thorough
 def test_two_hundred_thousand_keys(check: Check) -> None:
     """An object of very many keys is refused by the first, in little time."""
     keys = ",".join(f'"key{number}":1' for number in range(200_000))

@@ -11,6 +11,7 @@ from gridline.customers import tokens
 from gridline.db.work import unit_of_work
 from gridline.ledger.holding import place
 from gridline.ledger.settling import settle
+from gridline.storage.objects import Store
 from tests.gridline.ledger.bench import CARD, account, batch
 
 
@@ -171,6 +172,12 @@ def test_broken_books_are_told_and_end_with_1(monkeypatch: pytest.MonkeyPatch) -
     result = run("books")
     assert result.exit_code == 1
     assert "book x is off" in result.output
+
+
+def test_books_with_files_say_how_many_batches_they_read(store: Store) -> None:
+    """With --files every charge is computed again, and the answer says of how many batches."""
+    ok("ops", "account", "acme")
+    assert ok("books", "--files").endswith("The files of 0 batches bear out their charges.\n")
 
 
 def test_the_units_of_work_are_the_tests_own() -> None:

@@ -52,6 +52,19 @@ def test_first_put_wins(store: Store) -> None:
     assert store.read("a/b") == b"first"
 
 
+def test_what_killed_writers_left_can_be_dropped(store: Store) -> None:
+    """Whatever was left of objects that never became visible, those that did stay."""
+    store.put_once("a/b", b"whole")
+    if "file:" in store.url:
+        left = Path(store._backend.root) / INCOMING / "1-dead"  # type: ignore[attr-defined]
+        left.write_bytes(b"half")
+    soon = SystemClock().now() + timedelta(minutes=1)
+    assert store.drop_unfinished(soon - timedelta(hours=1)) == 0
+    assert store.drop_unfinished(soon) == ("file:" in store.url)
+    assert store.drop_unfinished(soon) == 0
+    assert store.read("a/b") == b"whole"
+
+
 def test_one_maker_of_many(store: Store) -> None:
     """Of callers that create the same object at once exactly one is told that it made it."""
     barrier = threading.Barrier(8)
