@@ -27,7 +27,7 @@ def amount(meaning: str, example: str) -> Schema:
 
 def day(meaning: str, example: str) -> Schema:
     """A UTC day as YYYY-MM-DD."""
-    return text(meaning, example, format="date", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
+    return text(meaning, example, format="date", pattern="^2[0-9]{3}-[0-9]{2}-[0-9]{2}$")
 
 
 def whole(meaning: str, example: int, *, least: int | None = 0, most: int | None = None) -> Schema:

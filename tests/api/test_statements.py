@@ -91,3 +91,12 @@ def test_another_format_is_refused(moved: Customer) -> None:
     answer = moved.http.get("/gridline/v1/statement?format=xlsx")
     assert answer.status_code == 400
     assert "'csv'" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("path", ["entries?cursor=x", "statement?until=2026-01-05", "usage?form=csv"])
+def test_a_parameter_that_is_not_known_is_refused(moved: Customer, path: str) -> None:
+    """A misspelt one is named with those that there are, instead of an answer to another question."""
+    answer = moved.http.get(f"/gridline/v1/{path}")
+    error = answer.json()["error"]
+    name = path.partition("?")[2].partition("=")[0]
+    assert (answer.status_code, error["code"], error["param"]) == (400, "unknown_parameter", name)
