@@ -27,7 +27,7 @@ SUPERVISED = ("parts:airflow-scheduler", "parts:airflow-api-server", "parts:airf
 def begun(stack: Stack, name: str) -> tuple[Customer, str]:
     """A new customer's batch, some of whose lines are done."""
     customer = stack.customer(name)
-    batch = customer.create([chat_line(n, f"What is {n} plus {n}?", tokens=32) for n in range(LINES)])
+    batch = customer.create([chat_line(n, f"What is {n} plus {n}?", tokens=16) for n in range(LINES)])
     eventually(lambda: 0 < done(customer, batch.id) < LINES, seconds=180, what="some lines are done")
     return customer, batch.id
 
