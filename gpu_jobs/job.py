@@ -184,9 +184,17 @@ class Job:
                     self._progress.engine_version = engine.version
                     self._progress.engine_healthy, self._progress.state = True, "running"
                     self._log.info("engine ready", engine_version=engine.version)
+                    await self._say_ready()
                     return engine
             await self.stop.pause(self._rhythm.ask)
         return None
+
+    async def _say_ready(self) -> None:
+        """Before the first line, not at the next beat: an attempt that was never healthy is taken to have no segment."""
+        try:
+            await self._in_store(self._progress.beat)
+        except StoreUnavailable as error:
+            self._log.warning("the store is away", why=error.message)
 
     def _gave_up(self, error: EngineUnhealthy) -> JobExit:
         """Never healthy is the engine's story; healthy once and then away is an attempt that failed."""

@@ -5,12 +5,17 @@ Safe beside a keeper that does the same at the same time: each looks again under
 
 from collections.abc import Callable
 
-from gridline.keeper import forgetting, uploads
+from gridline.keeper import forgetting, orphans, retention, uploads
 from gridline.keeper import reconcile as reconciling
 from gridline.keeper.airflow import Airflow
 from gridline.settings import settings
 
-SWEEPS: dict[str, Callable[[], int]] = {"uploads": uploads.sweep, "traces of creates": forgetting.forget}
+SWEEPS: dict[str, Callable[[], int]] = {
+    "uploads": uploads.sweep,
+    "retention": retention.retain,
+    "orphans": orphans.sweep,
+    "traces of creates": forgetting.forget,
+}
 
 
 def reconcile() -> int:

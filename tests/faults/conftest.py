@@ -1,5 +1,8 @@
-"""Several API processes that share one database and one store, as behind a load balancer."""
+"""Several API processes behind a load balancer, and a small platform whose processes die where a test says."""
 
+import json
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -9,14 +12,16 @@ import httpx
 import pytest
 from sqlalchemy import Engine
 
+from gridline.clock import FrozenClock
 from gridline.customers import accounts, tokens
 from gridline.customers.tables import Account
 from gridline.db.work import unit_of_work
+from gridline.operate import postgres
 from gridline.settings import read_settings
-from tests.gridline.batches.conftest import bench
+from tests.faults.crash_bench import Bench, Children, children
+from tests.gpu_jobs.conftest import start_keeper
+from tests.gridline.lines.conftest import TEMPLATE, chat_tokenizer
 from tests.serving import PEPPER, serving
-
-__all__ = ["bench"]
 
 NODES = 2
 
@@ -43,3 +48,44 @@ def nodes(database: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         headers = {"Authorization": f"Bearer {token}"}
         made = [httpx.Client(base_url=url, headers=headers, timeout=60, verify=False) for url in urls]
         yield Nodes(account.id, [stack.enter_context(client) for client in made])
+
+
+@pytest.fixture(scope="session")
+def crash_children() -> Iterator[Children]:
+    """A process that forks, with a prepared model, and an engine keeper beside it whose engines are stubs."""
+    state = Path(tempfile.mkdtemp(prefix="gl-"))
+    model = state / "models" / "tiny-chat"
+    model.mkdir(parents=True)
+    chat_tokenizer().save(str(model / "tokenizer.json"))
+    (model / "tokenizer_config.json").write_text(json.dumps({"eos_token": {"content": "</s>"}}))
+    (model / "chat_template.jinja").write_text(TEMPLATE)
+    engines = start_keeper(state)
+    try:
+        with children(state, state / "models") as one:
+            yield one
+    finally:
+        engines.terminate()
+        engines.communicate(timeout=20)
+        shutil.rmtree(state, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def crash_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where worlds are. The engine's journal is one for all tests, as the engine is."""
+    return tmp_path_factory.mktemp("crash")
+
+
+@pytest.fixture
+def bench(
+    crash_children: Children,
+    crash_folder: Path,
+    server: postgres.Postgres,
+    database: Engine,
+    clock: FrozenClock,
+) -> Iterator[Bench]:
+    """An empty world on an empty database."""
+    with server.connect(str(database.url.database)) as superuser:
+        one = Bench(crash_children, superuser, database, clock, crash_folder)
+        one.clear()
+        yield one
+        one.clear()

@@ -21,7 +21,7 @@ from gridline.batches.reasons import ReasonCode
 from gridline.batches.states import TERMINAL, Status, Waiting
 from gridline.batches.tables import Batch
 from gridline.clock import FrozenClock
-from gridline.customers import tokens
+from gridline.customers import accounts, tokens
 from gridline.customers.tables import Account
 from gridline.db.work import unit_of_work
 from gridline.errors import Conflict, LimitExceeded
@@ -84,12 +84,13 @@ def test_fifty_holds_against_a_balance_of_seven(database: Engine, clock: FrozenC
 
 
 @pytest.fixture
-def roomy(bench: Bench) -> Bench:
+def roomy(database: Engine, clock: FrozenClock, store: Store) -> Bench:
     """An account that may have any number of batches, and credit for them."""
     with unit_of_work() as work:
-        work.session.get_one(Account, bench.account_id).open_batches_max = 10_000
-        posting.grant(work, bench.account_id, 10_000 * CREDIT, actor="operator", why="races", key="races")
-    return bench
+        one = accounts.open_account(work, "racer")
+        one.open_batches_max, one.daily_credits_nanos_max = 10_000, 10**18
+        posting.grant(work, one.id, 10_000 * CREDIT, actor="operator", why="races", key="races")
+    return Bench(clock, store, one.id)
 
 
 def test_cancel_completion_and_expiry_at_random_moments(roomy: Bench, clock: FrozenClock) -> None:
