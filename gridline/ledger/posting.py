@@ -7,7 +7,7 @@ zero, no UPDATE or DELETE for the app role); this file turns their breach into e
 from dataclasses import dataclass
 
 import psycopg
-from sqlalchemy import select
+from sqlalchemy import select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import IntegrityError
 
@@ -20,6 +20,22 @@ from gridline.ledger.tables import Balance, Entry, Transaction
 
 _NOT_NEGATIVE = "ck_balances_balance_not_negative"
 _BOOK_EXISTS = "fk_entries_book"
+
+
+_POST = text("""
+WITH made AS (
+    INSERT INTO transactions (id, account_id, kind, batch_id, at, actor, why)
+    VALUES (:id, :account_id, :kind, :batch_id, :at, :actor, :why)
+    ON CONFLICT (id) DO NOTHING RETURNING id
+), written AS (
+    INSERT INTO entries (transaction_id, book, amount_nanos)
+    SELECT made.id, leg.book, leg.amount_nanos FROM made CROSS JOIN unnest(
+        CAST(:books AS text[]), CAST(:amounts AS bigint[])) WITH ORDINALITY AS leg (book, amount_nanos, place)
+    ORDER BY leg.place
+)
+SELECT count(*) FROM made
+""")
+"""A transaction with its entries in one statement: what holds and settlements of every batch wait for."""
 
 
 @dataclass(frozen=True)
@@ -72,32 +88,22 @@ def post(work: Work, posting: Posting) -> bool:
         BookMissing: a book was never opened.
     """
     legs = sorted(posting.legs, key=lambda leg: leg.book)
+    values = {
+        "id": posting.id,
+        "account_id": posting.account_id,
+        "kind": posting.kind,
+        "batch_id": posting.batch_id,
+        "at": work.now,
+        "actor": posting.actor,
+        "why": posting.why,
+        "books": [leg.book for leg in legs],
+        "amounts": [leg.amount_nanos for leg in legs],
+    }
     try:
         with work.session.begin_nested():
-            made = work.session.execute(
-                insert(Transaction)
-                .values(
-                    id=posting.id,
-                    account_id=posting.account_id,
-                    kind=posting.kind,
-                    batch_id=posting.batch_id,
-                    at=work.now,
-                    actor=posting.actor,
-                    why=posting.why,
-                )
-                .on_conflict_do_nothing(index_elements=["id"])
-                .returning(Transaction.id)
-            ).first()
-            if made is None:
-                return False
-            rows = [
-                {"transaction_id": posting.id, "book": leg.book, "amount_nanos": leg.amount_nanos}
-                for leg in legs
-            ]
-            work.session.execute(insert(Entry).values(rows))
+            return bool(work.session.execute(_POST, values).scalar_one())
     except IntegrityError as error:
         raise _meaning(posting, error) from error
-    return True
 
 
 def post_under_key(work: Work, posting: Posting, *, key: str) -> bool:
