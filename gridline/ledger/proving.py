@@ -57,6 +57,13 @@ _CHECKS = (
         WHERE r.charged_nanos + r.overrun_nanos <> coalesce(e.amount_nanos, 0)""",
     ),
     (
+        "batch {} was charged {} nano-credits, {} of them were refunded",
+        """SELECT r.batch_id, r.charged_nanos, sum(e.amount_nanos)
+        FROM resolutions r JOIN transactions t ON t.batch_id = r.batch_id AND t.kind = 'refund'
+        JOIN entries e ON e.transaction_id = t.id AND e.amount_nanos > 0
+        GROUP BY 1, 2 HAVING sum(e.amount_nanos) > r.charged_nanos""",
+    ),
+    (
         "batch {} was charged {} nano-credits, its usage facts come to {}",
         """SELECT r.batch_id, r.charged_nanos + r.overrun_nanos, sum(u.amount_nanos)
         FROM resolutions r JOIN usage_facts u USING (batch_id)

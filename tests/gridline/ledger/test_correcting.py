@@ -7,9 +7,10 @@ from gridline.clock import FrozenClock
 from gridline.db.work import Work, unit_of_work
 from gridline.errors import InvalidRequest, NotFound
 from gridline.ledger import correcting, reading
-from gridline.ledger.books import PLATFORM_ADJUSTED, PLATFORM_GRANTED, PLATFORM_REVENUE
+from gridline.ledger.books import PLATFORM_ADJUSTED, PLATFORM_GRANTED, PLATFORM_REVENUE, available
 from gridline.ledger.errors import InsufficientCredit, KeyReused, RefundTooLarge
 from gridline.ledger.holding import place
+from gridline.ledger.posting import Leg, Posting, post
 from gridline.ledger.proving import prove
 from gridline.ledger.reading import Balances, balance
 from gridline.ledger.settling import settle
@@ -146,3 +147,13 @@ def test_one_refund_sent_by_many_is_made_once(database: Engine, clock: FrozenClo
     assert len(set(at_once(10, give_back))) == 1
     with unit_of_work() as work:
         assert reading.refunded(work, made) == 300
+
+
+def test_a_refund_beyond_its_charge_is_found(work: Work) -> None:
+    """Were more given back than a batch was charged, the proof names the batch and both amounts."""
+    one = account(work, "one", credit_nanos=1_000)
+    made = charged(work, one.id)
+    legs = (Leg(PLATFORM_REVENUE, -301), Leg(available(one.id), 301))
+    posting = Posting("txn_" + "x" * 24, one.id, "refund", legs, batch_id=made, **WHO)
+    assert post(work, posting)
+    assert prove(work) == [f"batch {made} was charged 300 nano-credits, 301 of them were refunded"]
