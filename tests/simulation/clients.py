@@ -111,9 +111,13 @@ class Clients:
         return f"{create.said}: {self._history.name('b', batch_id)}{' again' if created.replayed else ''}"
 
     def _cancel(self, who: Customer) -> str:
-        if not who.batches:
+        return self.cancel(self._random.choice(who.batches)) if who.batches else "cancels nothing"
+
+    def cancel(self, batch_id: str) -> str:
+        """Its customer cancels this batch, if they know of it."""
+        who = next((one for one in self.customers if batch_id in one.batches), None)
+        if who is None:
             return "cancels nothing"
-        batch_id = self._random.choice(who.batches)
         said = f"cancels {self._history.name('b', batch_id)}"
         try:
             with unit_of_work() as work:

@@ -30,6 +30,8 @@ class Faults:
     rate: float
     elsewhere: Callable[[], None]
     """Lets somebody else act."""
+    overlap: float = 0.05
+    """How often somebody else acts in the middle of another's step."""
     open_transactions: int = 0
     healed: bool = False
 
@@ -39,7 +41,7 @@ class Faults:
 
     def pause(self) -> None:
         """A moment at which others may act first; never while a transaction is open, whose locks they would meet."""
-        if self.open_transactions == 0 and not self.healed and self.random.random() < 0.04:
+        if self.open_transactions == 0 and not self.healed and self.random.random() < self.overlap:
             self.elsewhere()
 
     @contextmanager

@@ -1,6 +1,7 @@
 """The life of a simulated world: its steps, then every fault healed and ten days, then everything once more."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 from sqlalchemy import Engine
@@ -12,11 +13,11 @@ from tests.simulation.jobs import SimJob
 from tests.simulation.runs import STAGES, SimRun
 from tests.simulation.world import BEGIN, World
 
-STEPS = 350
+STEPS = 250
 THOROUGH_EVERY = 25
-QUICK_ROUNDS = 60
-ROUNDS_MAX = QUICK_ROUNDS + 24 * 10
-"""A minute's steps at first, then hours: ten days."""
+HEALED_DAYS = 10
+STILL_MAX = 4
+"""Rounds in which nobody has anything to do, then time passes in hours."""
 BUSY_MAX = 8
 """Times that tasks and jobs come to their turn in a round; a grant must be claimed within a minute."""
 DUTIES = ("deadlines", "progress", "reconcile", "credit", "allocate", "dispatch")
@@ -49,7 +50,7 @@ def live(seed: int, *, engine: Engine, owner: Engine, models: Path, steps: int =
             _judge(world)
             _once_more(world)
         except Exception as error:
-            told = f"{type(error).__name__}: {error}"
+            told = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
             raise Violation(f"seed {seed}: {told}\n{world.history.told()}\nseed {seed}: {told}") from error
     return world.history
 
@@ -62,19 +63,21 @@ def _heal(world: World) -> None:
     world.airflow.away = False
     for job in world.jobs:
         job.silent_until = None
-    for number in range(ROUNDS_MAX):
+    end, still = world.clock.now() + timedelta(days=HEALED_DAYS), 0
+    while world.clock.now() < end:
         if _quiet(world):
             return
-        _round(world)
-        world.tick(4.0 if number < QUICK_ROUNDS else 3_600.0)
-    raise Violation(f"Ten days without a fault, and still: {_open(world)}")
+        still = 0 if _round(world) else still + 1
+        world.tick(4.0 if still < STILL_MAX else 4 * 3_600.0)
+    raise Violation(f"{HEALED_DAYS} days without a fault, and still: {_open(world)}")
 
 
-def _round(world: World) -> None:
-    """Everybody acts."""
+def _round(world: World) -> bool:
+    """Everybody acts; whether anybody but the keeper had something to do."""
     began = world.clock.now()
     for name in DUTIES:
         world.act(f"duty {name}", world.keeper[name])
+    busy = False
     for _ in range(BUSY_MAX):
         due, alive = world.due_tasks(), [job for job in world.jobs if not job.over]
         for run, key in due:
@@ -83,9 +86,11 @@ def _round(world: World) -> None:
             world.step_job(job)
         if not due and not alive:
             break
+        busy = True
     if world.violation is not None:
         raise world.violation
     world.looks.quick(began)
+    return busy
 
 
 def _quiet(world: World) -> bool:

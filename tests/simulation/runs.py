@@ -21,10 +21,12 @@ from tests.simulation.jobs import SimJob
 
 STAGES = ("validate", "hold_credits", "wait_for_capacity", "infer_partition", "collate", "settle")
 TRIES_MAX = 4
-FINAL = frozenset({"success", "skipped", "failed"})
 
 Key = tuple[str, int | None]
 State = Literal["none", "deferred", "running", "success", "skipped", "failed"]
+
+_ENDS: tuple[State, ...] = ("failed", "skipped", "success")
+FINAL = frozenset(_ENDS)
 
 
 @dataclass
@@ -54,7 +56,7 @@ class SimRun:
         states = {task.state for task in self.stage(name)}
         if not states <= FINAL:
             return None
-        return next((one for one in ("failed", "skipped", "success") if one in states), None)  # type: ignore[return-value]
+        return next((one for one in _ENDS if one in states), None)
 
     def due(self) -> Iterator[Key]:
         """Tasks whose turn it is: none of what stands before them is under way."""

@@ -18,14 +18,15 @@ from sqlalchemy import Engine, text, update
 
 import gpu_jobs.results
 from gridline import ids, storage
-from gridline.batches import validating
+from gridline.batches import moves, validating
+from gridline.batches.tables import Batch
 from gridline.capacity import attempts, pools, waiting
 from gridline.catalog import cards
 from gridline.clock import FrozenClock
 from gridline.customers import accounts
 from gridline.customers.tables import Account
 from gridline.db import work as works
-from gridline.db.work import unit_of_work
+from gridline.db.work import Work, unit_of_work
 from gridline.errors import Unavailable
 from gridline.keeper import dispatch
 from gridline.keeper.__main__ import duties
@@ -33,6 +34,7 @@ from gridline.keeper.deadlines import Deadlines
 from gridline.ledger import posting
 from gridline.lines.orders import JobOrder
 from gridline.settings import read_settings
+from gridline.storage import layout
 from tests.conftest import _CHILDREN_FIRST
 from tests.simulation.accidents import Accidents
 from tests.simulation.clients import CARDS, Clients
@@ -45,6 +47,8 @@ from tests.simulation.runs import Bodies, Key, SimAirflow, SimRun, awake
 
 BEGIN = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 NESTED_MAX = 2
+COPIED = ("validate", "hold_credits", "hold_credits", "wait_for_capacity", "collate", "collate")
+"""Tasks whose second copy may come at any moment and then changes nothing."""
 DUTIES = {
     "dispatch": 10, "allocate": 10, "progress": 10, "deadlines": 6, "credit": 3, "reconcile": 4, "notes": 1,
     "figures": 1, "uploads": 1, "forget": 1,
@@ -69,7 +73,10 @@ class World:
         """Until then no keeper runs."""
         rate = self.random.choice((0.0, 0.5, 1.0, 1.0, 2.0))
         self._pace = (75, 18, self.random.choice((2, 5)), self.random.choice((0.3, 1, 3)), 2)
-        self.faults = Faults(self.random, rate, self._elsewhere)
+        overlap = self.random.choice((0.02, 0.06, 0.15))
+        self.faults = Faults(self.random, rate, self._elsewhere, overlap)
+        self._at_hand = ""
+        """The batch that was locked last: others want the same one, or races would be rare."""
         self.objects = Objects(self.faults, self.clock.now)
         self.store = SimStore(self.objects)
         self.airflow = SimAirflow(self.faults, self.clock.now)
@@ -106,11 +113,19 @@ class World:
         patch.setattr(works, "app_engine", lambda: self._engine)
         patch.setattr(works, "Session", faulty_session(self.faults))
         patch.setattr(works, "DatabaseClock", lambda session: self.clock)
+        patch.setattr(moves, "locked", self._locked(moves.locked))
         patch.setattr(storage, "store", lambda: self.store)
         patch.setattr(cards, "listed", lambda work: list(CARDS.values()))
         patch.setattr(ids, "secrets", SimpleNamespace(randbelow=self.random.randrange))
         patch.setattr(gpu_jobs.results, "time", SimpleNamespace(monotonic=lambda: self.seconds))
-        patch.setitem(Deadlines.__init__.__kwdefaults__, "monotonic", lambda: self.seconds)
+        patch.setattr(Deadlines.__init__, "__kwdefaults__", {"monotonic": lambda: self.seconds})
+
+    def _locked(self, real: Callable[[Work, str], Batch]) -> Callable[[Work, str], Batch]:
+        def locked(work: Work, batch_id: str) -> Batch:
+            self._at_hand = batch_id
+            return real(work, batch_id)
+
+        return locked
 
     def _customers(self) -> list[Customer]:
         made = []
@@ -152,8 +167,30 @@ class World:
         self.history.add(f"{'  ' * depth}{self.clock.now():%d %H:%M:%S} {actor}: {said}")
 
     def _elsewhere(self) -> None:
-        if 0 < len(self.busy) <= NESTED_MAX:
+        if not 0 < len(self.busy) <= NESTED_MAX:
+            return
+        if self._at_hand and self.random.random() < 0.6:
+            self._rival(self._at_hand)
+        else:
             self.someone()
+
+    def _rival(self, batch_id: str) -> None:
+        """Somebody wants the very batch that is at hand."""
+        jobs = [job for job in self.jobs if batch_id in job.order.spec_key and not job.over]
+        run = self.airflow.runs.get(batch_id, SimRun(batch_id))
+        what = self.random.choices(("cancel", "job", "copy", "settle", "duty"), (2, 3, 3, 2, 3))[0]
+        if what == "cancel":
+            self.act("client", lambda: self.clients.cancel(batch_id))
+        elif what == "job" and jobs:
+            self.step_job(self.random.choice(jobs))
+        elif what == "copy":
+            self._deliver_late((run, (self.random.choice(COPIED), None)))
+        elif what == "settle" and self.task_name(run, ("settle", None)) in self.busy:
+            # Two instances of a teardown at once: its run is over, whichever comes first.
+            self._copy(run, ("settle", None))
+        elif what == "duty" and self.clock.now() >= self.keeper_back:
+            name = self.random.choice(("deadlines", "reconcile", "progress", "allocate"))
+            self.act(f"duty {name}", self.keeper[name])
 
     def someone(self) -> None:
         """One acts; the dice say who."""
@@ -190,8 +227,11 @@ class World:
         if self.late and self.random.random() < 0.1:
             self._deliver_late(self.late.pop(self.random.randrange(len(self.late))))
             return
-        if self.bodies.ends and self.faults.strike(0.02):
-            end = self.random.choice(self.bodies.ends)
+        ends = [
+            one for one in self.bodies.ends if self._followed(one[0], one[1]) or self.random.random() < 0.02
+        ]
+        if ends and self.faults.strike(0.1):
+            end = self.random.choice(ends)
             name = f"{self.history.name('b', end[0])} end of attempt[{end[1]}] again"
             self.act(name, lambda: attempts.end(*end))
             return
@@ -229,6 +269,9 @@ class World:
         if key[0] == "settle":
             # The word "the run is over" of an earlier life of this run.
             self.looks.harmed.add(run.batch_id)
+        self._copy(run, key)
+
+    def _copy(self, run: SimRun, key: Key) -> None:
         shadow = SimRun(run.batch_id)
         self.act(f"{self.task_name(run, key)} again", lambda: self.bodies.run(shadow, key))
 
@@ -236,6 +279,11 @@ class World:
         job = SimJob(order, self.store, self.faults, self.clock.now)
         self.jobs.append(job)
         return job
+
+    def _followed(self, batch_id: str, number: int) -> bool:
+        """Whether another job is at this partition now."""
+        key = layout.partition_spec_key(batch_id, number)
+        return any(job.order.spec_key == key and not job.over for job in self.jobs)
 
     def _at_work(self, lease_id: str) -> bool:
         return any(job.order.lease_id == lease_id and not job.over for job in self.jobs)
