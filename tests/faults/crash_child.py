@@ -67,7 +67,7 @@ def _live(order: dict[str, Any]) -> NoReturn:
 def _take(order: dict[str, Any], world: World) -> None:
     engine = work.make_engine(order["database"])
     work.app_engine = lambda: engine  # type: ignore[assignment]
-    work.DatabaseClock = lambda session: world.clock  # type: ignore[assignment,misc]
+    work.DatabaseClock = lambda session: world.clock  # type: ignore[assignment,misc,return-value]
     store = Store(world.store_url)
     storage.store = lambda: store  # type: ignore[assignment]
     cards.listed = lambda work: [model(Path(order["journal"]))]

@@ -49,7 +49,7 @@ class Points:
         self._watch_commits()
         for name in ("put_once", "replace", "delete"):
             setattr(Folder, name, self._counted(name, getattr(Folder, name)))
-        Folder.writer = self._counted_writer(Folder.writer)  # type: ignore[method-assign]
+        Folder.writer = self._counted_writer(Folder.writer)  # type: ignore[method-assign,assignment]
 
     def _watch_commits(self) -> None:
         open_commits: dict[int, int] = {}

@@ -183,6 +183,17 @@ def _run_job(world: World, order: JobOrder) -> JobExit:
     return asyncio.run(run())
 
 
+def serve_neighbour(world: World) -> None:
+    """The neighbour's batch runs to its end."""
+    batch_id = world.values["neighbour"]
+    validating.validate(batch_id)
+    holding.hold_credits(batch_id)
+    allocator.allocate()
+    if not _run_tasks(world, batch_id):
+        raise AssertionError("The neighbour had to wait.")
+    world.runs[batch_id]["state"] = "success"
+
+
 def fall_silent(world: World, number: str) -> None:
     """The keeper sees no heartbeat for longer than a lease lives, and another attempt gets the partition."""
     world.values["late order"] = world.values[f"order {number}"]
@@ -274,7 +285,7 @@ STEPS: dict[str, Callable[..., object]] = {
     one.__name__: one
     for one in (
         setup, upload, open_upload, send_part, complete_upload, create, cancel, grant, begin, job, end, later,
-        fall_silent, end_late, lose_run, end_run, drive,
+        serve_neighbour, fall_silent, end_late, lose_run, end_run, drive,
     )
 } | {
     # As ``job``, of a process that knows nothing newer than its own start, and leaves nothing but its objects.

@@ -1,5 +1,6 @@
 import asyncio
 import json
+import threading
 from dataclasses import replace
 
 import pytest
@@ -36,6 +37,18 @@ def test_every_line_has_its_row(partition: Partition) -> None:
         "engine_version": "stub-1",
         "runner_version": partition.progress()["runner_version"],
     }
+
+
+def test_the_platform_knows_of_a_healthy_engine_before_a_line_runs(partition: Partition) -> None:
+    """A job that dies in its first seconds was healthy all the same: else its closed segments would be run again."""
+    partition.rhythm = replace(QUICK, beat=60)
+    partition.write(["!sleep=0.5 one"])
+    job = threading.Thread(target=partition.run)
+    job.start()
+    until(partition.sent)
+    stated = partition.progress()
+    job.join()
+    assert (stated["state"], stated["engine_healthy"], stated["done"]) == ("running", True, 0)
 
 
 def test_equal_custom_ids_never_meet(partition: Partition) -> None:

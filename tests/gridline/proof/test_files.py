@@ -1,4 +1,4 @@
-import json
+import re
 from collections.abc import Callable
 
 import pytest
@@ -79,9 +79,7 @@ def test_results_that_were_changed_are_seen(sound: SoundBench, name: str) -> Non
     sound.store.replace(file.object_key, b"".join(change(lines)))
     broken = results.prove().broken
     assert [one for one in broken if told in one]
-    assert not [one for one in broken if "c0" in one or json.dumps("c1") in one], (
-        "custom_ids are the customer's"
-    )
+    assert not [one for one in broken if re.search(r"\bc\d\b", one)], "custom_ids are the customer's"
 
 
 def test_a_proof_leaves_a_record_that_metrics_show(sound: SoundBench) -> None:
