@@ -128,6 +128,11 @@ class Objects:
         self._look()
         return {key: at for key, at in self.written.items() if key.startswith(prefix)}
 
+    def drop_unfinished(self, before: datetime) -> int:  # the place's signature
+        """Nothing: what a killed writer leaves here was never there."""
+        self._look()
+        return 0
+
     def delete(self, key: str) -> None:
         """Remove; missing is fine."""
         with self._faults.writing(_store_away):

@@ -22,6 +22,9 @@ from tests.simulation.history import Violation
 SLACK = timedelta(seconds=30)
 """The clock may step back by less than this between a decision and its transaction."""
 
+AFTER_THE_END = ("batch_metadata", "objects_deleted_at")
+"""What may change of a batch that has ended: a mark of the simulation, and that its retention is over."""
+
 _OF_ROWS = {
     "entries that do not sum to zero": "SELECT 1 FROM entries HAVING coalesce(sum(amount_nanos), 0) <> 0",
     "books below zero": "SELECT 1 FROM balances WHERE account_id IS NOT NULL AND balance_nanos < 0",
@@ -139,7 +142,8 @@ class Looks:
 
     def _compare(self, before: Row, row: Row) -> None:
         name, source = row["id"], Status(before["status"])
-        if source in TERMINAL and {**before, "batch_metadata": None} != {**row, "batch_metadata": None}:
+        later = dict.fromkeys(AFTER_THE_END)
+        if source in TERMINAL and {**before, **later} != {**row, **later}:
             changed = [key for key in row if row[key] != before[key]]
             raise Violation(f"Batch {name} had ended {source}, and then {changed} changed.")
         if row["status"] not in _reachable(source):

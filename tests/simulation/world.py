@@ -31,6 +31,7 @@ from gridline.errors import Unavailable
 from gridline.keeper import dispatch
 from gridline.keeper.__main__ import duties
 from gridline.keeper.deadlines import Deadlines
+from gridline.keeper.progress import ProgressFollower
 from gridline.ledger import posting
 from gridline.lines.orders import JobOrder
 from gridline.settings import read_settings
@@ -51,7 +52,7 @@ COPIED = ("validate", "hold_credits", "hold_credits", "wait_for_capacity", "coll
 """Tasks whose second copy may come at any moment and then changes nothing."""
 DUTIES = {
     "dispatch": 10, "allocate": 10, "progress": 10, "deadlines": 6, "credit": 3, "reconcile": 4, "notes": 1,
-    "figures": 1, "uploads": 1, "forget": 1,
+    "figures": 1, "uploads": 1, "forget": 1, "retention": 1, "orphans": 1,
 }  # fmt: skip
 """How often the keeper comes to each of its duties."""
 CREDIT = {"rich": 10**9, "plain": 5_000, "poor": 600}
@@ -118,7 +119,8 @@ class World:
         patch.setattr(cards, "listed", lambda work: list(CARDS.values()))
         patch.setattr(ids, "secrets", SimpleNamespace(randbelow=self.random.randrange))
         patch.setattr(gpu_jobs.results, "time", SimpleNamespace(monotonic=lambda: self.seconds))
-        patch.setattr(Deadlines.__init__, "__kwdefaults__", {"monotonic": lambda: self.seconds})
+        for duty in (Deadlines, ProgressFollower):
+            patch.setattr(duty.__init__, "__kwdefaults__", {"monotonic": lambda: self.seconds})
 
     def _locked(self, real: Callable[[Work, str], Batch]) -> Callable[[Work, str], Batch]:
         def locked(work: Work, batch_id: str) -> Batch:

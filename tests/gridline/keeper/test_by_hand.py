@@ -25,7 +25,7 @@ def test_reconciling_by_hand_does_what_the_keeper_does(
 
 def test_sweeping_by_hand_says_what_it_swept(yard: Yard) -> None:
     """Every sweep of the keeper is in it, each with its count."""
-    assert by_hand.sweep() == {"uploads": 0, "traces of creates": 0}
+    assert by_hand.sweep() == {"uploads": 0, "retention": 0, "orphans": 0, "traces of creates": 0}
 
 
 def test_a_machine_without_the_password_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
