@@ -1,6 +1,7 @@
 """Rows 43, 48 and 53: what the customer sees of a batch while the service breaks, from the operator's side."""
 
 import signal
+from typing import Any
 
 from tests.conformance.batch_service import Service
 from tests.conformance.watching import check_way, failures
@@ -10,7 +11,7 @@ LINES = 48
 AIRFLOW = ("airflow-api-server", "airflow-scheduler", "airflow-dag-processor", "airflow-triggerer")
 
 
-def some_done(service: Service, batch_id: str) -> list[dict[str, object]]:
+def some_done(service: Service, batch_id: str) -> list[dict[str, Any]]:
     """The looks at the batch until a fifth of its lines are done."""
     seen = []
     for batch in service.polls(batch_id):

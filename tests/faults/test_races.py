@@ -181,7 +181,6 @@ def test_fifty_uploads_at_the_edge_of_the_room(
 ) -> None:
     """With room for one more file, one of many uploads at once is kept; the others leave neither row nor bytes counted."""
     monkeypatch.setattr(limits, "ACCOUNT_FILES_MAX", 3)
-    monkeypatch.setattr(receiving.limits, "ACCOUNT_FILES_MAX", 3)
 
     def upload(owner: str) -> None:
         with receiving.receive(store, owner, load("gridline")) as incoming:
