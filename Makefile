@@ -77,7 +77,8 @@ test: environments-dev browser lint types ## All tests that show the product wor
 
 .PHONY: test-deep
 test-deep: environments-dev browser conformance-clients ## The long tests, at most 40 minutes more
-	@$(RUN) pytest -q -m "deep and not stack" $(T)
+	@$(RUN) pytest -q -n 2 -m "deep and not stack and not conformance" $(T)
+	@$(RUN) pytest -q -m "deep and conformance and not stack" $(T)
 	@$(RUN) pytest -q -m "deep and stack" $(T)
 
 FROM ?= 100000
@@ -115,7 +116,7 @@ browser:
 	else echo "No Chromium: the browser tests will fail. Install the packages chromium and chromium-driver."; fi
 
 .PHONY: bench
-bench: bench-overhead bench-api ## Every benchmark
+bench: bench-overhead bench-api bench-ledger ## Every benchmark
 
 .PHONY: bench-overhead
 bench-overhead: environments ## Seconds from create to completed beside an empty DAG of the same tasks
@@ -129,6 +130,10 @@ openapi: checks-dev ## Write docs/openapi.json anew from the code
 bench-api: environments ## Uploads beside nginx, polls beside hello world, checking a file beside a bare parser
 	@$(GRIDLINE) bench.api
 	@$(GRIDLINE) bench.checking
+
+.PHONY: bench-ledger
+bench-ledger: environments ## Holds and settlements beside the database's own benchmark
+	@$(GRIDLINE) bench.ledger
 
 .PHONY: migrate
 migrate: environments ## Bring the domain database to the newest schema

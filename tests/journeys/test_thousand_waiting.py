@@ -64,13 +64,15 @@ WITH freed AS (
     UPDATE leases SET released_at = clock_timestamp(), outcome = 'stopped' WHERE id = 'lease_seed' RETURNING released_at
 ) SELECT released_at, pg_notify('gridline', 'capacity') FROM freed
 """
-END_THE_SEEDED = (
-    """UPDATE batches SET status = 'cancelled', cancelled_at = clock_timestamp(), ended_at = clock_timestamp(),
-    waiting = NULL, reason_code = NULL, reason_since = NULL WHERE id LIKE 'batch_seed%%' RETURNING id""",
-    """INSERT INTO resolutions (batch_id, account_id, charged_nanos, returned_nanos, overrun_nanos, lines, input_tokens,
-    output_tokens, at) SELECT batch_id, account_id, 0, 0, 0, 0, 0, 0, clock_timestamp() FROM holds
-    WHERE batch_id LIKE 'batch_seed%%' RETURNING batch_id""",
-    "UPDATE accounts SET open_batches = 0 WHERE name LIKE 'seed-%%' RETURNING id",
+SEEDED = "batch_id LIKE 'batch_seed%%'"
+TAKE_AWAY = (
+    *(
+        f"DELETE FROM {table} WHERE {SEEDED} RETURNING batch_id"
+        for table in ("leases", "resolutions", "holds", "partitions", "run_requests", "batch_events")
+    ),
+    "DELETE FROM batches WHERE id LIKE 'batch_seed%%' RETURNING id",
+    "DELETE FROM files WHERE id LIKE 'file-seed%%' RETURNING id",
+    "DELETE FROM accounts WHERE name LIKE 'seed-%%' RETURNING id",
 )
 
 
@@ -123,7 +125,7 @@ def thousand_waiting(stack: Stack, pattern: str, customer: Customer) -> Iterator
     try:
         yield
     finally:
-        for statement in END_THE_SEEDED:
+        for statement in TAKE_AWAY:
             stack.rows(statement)
 
 
