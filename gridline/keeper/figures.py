@@ -16,7 +16,7 @@ def measure() -> None:
         metrics.RUN_REQUESTS_DUE.set(work.session.scalar(due) or 0)
         is_open = Batch.ended_at.is_(None)
         counts = select(Batch.status, func.count()).where(is_open).group_by(Batch.status)
-        by_status = {status: count for status, count in work.session.execute(counts)}
+        by_status = dict(work.session.execute(counts).all())
         pools = reading.pools(work)
         waiting = reading.waiting(work).by_reason
     for status in set(Status) - TERMINAL:
