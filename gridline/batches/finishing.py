@@ -44,13 +44,15 @@ def finish(batch_id: str, *, run_over: bool, settle: bool = True) -> str:
         if ending is None:
             return batch.status
         attempts = _attempts(work, batch_id, partitions)
+        known_to_run = batch.any_line_ran
     if ending.unless_a_line_ran and _any_segment(batch_id, attempts):
         return _note_that_it_ran(batch_id)
     if ending.status is Status.FAILED:
         return _fail(batch_id, ending) if settle else batch.status
     ran = _seal(batch_id, attempts)
     # Without partitions only a file whose every line was refused is done: one that was never read has nothing to deliver.
-    if ending is endings.COMPLETED and not ran and (attempts or batch.validated_at is None):
+    # And a job may have closed its first segment after the seal: none of it counts, but the batch has run.
+    if ending is endings.COMPLETED and not (ran or known_to_run) and (attempts or batch.validated_at is None):
         return _fail(batch_id, endings.GIVEN_UP) if settle else batch.status
     with unit_of_work() as work:
         batch = moves.locked(work, batch_id)
@@ -119,7 +121,8 @@ def _fail(batch_id: str, ending: Ending) -> str:
     """``failed``: nothing ran, no files, nothing charged, the whole hold returns."""
     with unit_of_work() as work:
         batch = moves.locked(work, batch_id)
-        if batch.status not in (Status.VALIDATING, Status.IN_PROGRESS):
+        # A line may have run since this was decided: then the next call decides again.
+        if batch.any_line_ran or batch.status not in (Status.VALIDATING, Status.IN_PROGRESS):
             return batch.status
         settling.settle(work, batch_id=batch_id, charge_nanos=0, lines=0, input_tokens=0, output_tokens=0)
         batch.completed = batch.failed = 0

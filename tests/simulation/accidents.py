@@ -22,7 +22,7 @@ class Accidents:
         name = self._random.choices(
             ("keeper dies", "keeper away", "airflow away", "job dies", "job sleeps", "task killed", "run deleted",
              "run marked failed", "task cleared"),
-            (4, 2, 4, 5, 5, 4, 1, 1, 4),
+            (3, 2, 3, 8, 6, 5, 1, 1, 4),
         )[0]  # fmt: skip
         return f"{name}: {getattr(self, '_' + name.replace(' ', '_'))()}"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gridline import storage
-from gridline.batches import endings, finishing, holding, intake, moves, results
+from gridline.batches import cancelling, endings, finishing, holding, intake, moves, results
 from gridline.batches.states import TERMINAL, Status
 from gridline.batches.tables import Batch
 from gridline.capacity import admission, allocator, attempts, leases
@@ -119,15 +119,10 @@ def blind_hold(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(holding, "hold_credits", hold)
 
 
-def cancel_overtaken(patch: pytest.MonkeyPatch) -> None:
-    """A batch that completes does not look whether it was cancelled meanwhile."""
-    real = finishing._announce
-
-    def announce(work: Work, batch: Batch, ending: Any, *, ran: bool) -> bool:
-        real(work, batch, ending, ran=ran)
-        return batch.status not in TERMINAL
-
-    patch.setattr(finishing, "_announce", announce)
+def late_cancel(patch: pytest.MonkeyPatch) -> None:
+    """A batch whose files are being written can still be cancelled."""
+    live = (Status.VALIDATING, Status.IN_PROGRESS, Status.FINALIZING)
+    patch.setattr(cancelling, "_LIVE", live)
 
 
 def ended_batch_runs(patch: pytest.MonkeyPatch) -> None:
@@ -193,11 +188,6 @@ def engine_shared(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(allocator, "decide", decide)
 
 
-def unseen_segments(patch: pytest.MonkeyPatch) -> None:
-    """Whether a line ran is told by progress alone, which may be older than the first segment."""
-    patch.setattr(finishing, "_any_segment", lambda batch_id, attempts_: False)
-
-
 BUGS = (
     Bug("an end that does not look first", blind_end, "IntegrityError|cannot go from"),
     Bug("a slot given back twice", slot_twice, "open slots are not their open batches"),
@@ -205,11 +195,10 @@ BUGS = (
     Bug("a charge for what is not in the file", every_row_charged, "was charged|beyond what was held"),
     Bug("the wrong bound", wrong_bound, "expired before its time"),
     Bug("a hold that does not look first", blind_hold, "ended with an open hold|came once more"),
-    Bug("a cancel overtaken by completion", cancel_overtaken, "cannot go from cancelling"),
+    Bug("a cancel while the files are written", late_cancel, "cannot go from finalizing"),
     Bug("an ended batch that runs again", ended_batch_runs, "had ended|is live|came once more"),
     Bug("a limit before the look-up of a key", limit_first, "repeat of an answered create"),
     Bug("a charge outside the ending transaction", charge_apart, "charged before they end"),
     Bug("a file deleted in use", delete_in_use, "ObjectMissing"),
     Bug("a grant that takes no GPU", engine_shared, "more leases than GPUs"),
-    Bug("a failure though a line ran", unseen_segments, "though lines of it had run"),
 )

@@ -41,7 +41,7 @@ class Faults:
 
     def pause(self) -> None:
         """A moment at which others may act first; never while a transaction is open, whose locks they would meet."""
-        if self.open_transactions == 0 and not self.healed and self.random.random() < self.overlap:
+        if self.open_transactions == 0 and self.random.random() < self.overlap:
             self.elsewhere()
 
     @contextmanager

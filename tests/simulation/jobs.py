@@ -35,7 +35,7 @@ class SimJob:
         random: Random = faults.random
         self._loading = random.choice((0, 0, 0, 1, 2, 3))
         self._doomed = faults.strike(0.08)
-        self._dies_after = random.randint(0, 6) if faults.strike(0.08) else None
+        self._dies_after = random.randint(0, 4) if faults.strike(0.2) else None
         self._away = 0
         self._waiting: list[Line] | None = None
         self.asked_to_stop = False

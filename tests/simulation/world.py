@@ -173,14 +173,14 @@ class World:
             return
         if self._at_hand and self.random.random() < 0.6:
             self._rival(self._at_hand)
-        else:
+        elif not self.faults.healed:
             self.someone()
 
     def _rival(self, batch_id: str) -> None:
         """Somebody wants the very batch that is at hand."""
         jobs = [job for job in self.jobs if batch_id in job.order.spec_key and not job.over]
         run = self.airflow.runs.get(batch_id, SimRun(batch_id))
-        what = self.random.choices(("cancel", "job", "copy", "settle", "duty"), (2, 3, 3, 2, 3))[0]
+        what = self.random.choices(("cancel", "job", "copy", "settle", "duty"), (1, 3, 3, 2, 3))[0]
         if what == "cancel":
             self.act("client", lambda: self.clients.cancel(batch_id))
         elif what == "job" and jobs:
@@ -196,7 +196,7 @@ class World:
 
     def someone(self) -> None:
         """One acts; the dice say who."""
-        who = self.random.choices(("task", "job", "duty", "client", "accident"), (38, 26, 22, 11, 3))[0]
+        who = self.random.choices(("task", "job", "duty", "client", "accident"), (38, 26, 22, 10, 6))[0]
         getattr(self, f"_some_{who}")()
 
     def _some_client(self) -> None:

@@ -14,7 +14,7 @@ from gridline.batches.tables import Attempt, Batch, Partition
 from gridline.catalog import cards
 from gridline.customers.tables import Account
 from gridline.db.work import unit_of_work
-from gridline.errors import Conflict
+from gridline.errors import Conflict, Unavailable
 from gridline.files.tables import File
 from gridline.ledger import proving
 from gridline.ledger import reading as books
@@ -227,6 +227,27 @@ def test_segments_of_a_late_job_never_count(bench: Bench, row: Row) -> None:
     bench.segment(batch, 0, [1], lease="late", attempt=2)
     finishing.finish(batch.id, run_over=True)
     assert (row(batch.id).completed, row(batch.id).failed) == (1, 1)
+
+
+def test_a_line_that_runs_after_the_seal_holds_up_no_end(
+    bench: Bench, row: Row, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crash after an empty seal, then a late job's first line: the batch completes without it, and does not stay open."""
+    batch = bench.held(lines=(2,))
+    attempt(batch, 0, "l0", over="running")
+
+    def dies(batch_id: str, ending: Any) -> str:
+        raise Unavailable("The database is away.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(finishing, "_fail", dies)
+        with pytest.raises(Unavailable):
+            finishing.finish(batch.id, run_over=True)
+    bench.segment(batch, 0, [0], lease="l0")
+    with unit_of_work() as work:
+        moves.locked(work, batch.id).any_line_ran = True
+    assert finishing.finish(batch.id, run_over=True) == Status.COMPLETED
+    assert (row(batch.id).completed, row(batch.id).failed) == (0, 2)
 
 
 @pytest.mark.parametrize("status", [Status.COMPLETED, Status.FAILED])
