@@ -200,11 +200,15 @@ class Bench:
             return Counter()
         return Counter(json.loads(line)["text"] for line in self.journal.read_text().splitlines())
 
+    def segments(self, partition: int) -> list[str]:
+        """A partition's closed segments."""
+        prefix = layout.attempts_prefix(self.world.batch_id, partition)
+        return [key for key in self.store().list(prefix) if layout.is_segment(key)]
+
     def closed(self, partition: int) -> set[int]:
         """Lines of a partition that stand in closed segments."""
         store = self.store()
-        keys = store.list(layout.attempts_prefix(self.world.batch_id, partition))
-        return {line for key in keys if layout.is_segment(key) for line in read_line_numbers(store.read(key))}
+        return {line for key in self.segments(partition) for line in read_line_numbers(store.read(key))}
 
 
 @dataclass(frozen=True)

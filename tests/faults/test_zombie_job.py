@@ -26,11 +26,11 @@ def silent_job(bench: Bench) -> Iterator[int]:
     pid = bench.start("job_alone 0")
     try:
         end = time.monotonic() + 30
-        while not bench.closed(0):
+        while not bench.segments(0):
             assert time.monotonic() < end, "the job closed no segment"
             time.sleep(0.01)
         os.kill(pid, signal.SIGSTOP)
-        assert len(bench.closed(0)) < LINES // 4
+        assert len(bench.closed(0)) < LINES // 2, "it was stopped too late to have anything left"
         bench.take("fall_silent 0")
         yield pid
     finally:
