@@ -74,7 +74,7 @@ def _heal(world: World) -> None:
 
 def _round(world: World) -> bool:
     """Everybody acts; whether anybody but the keeper had something to do."""
-    began = world.clock.now()
+    world.began = world.clock.now()
     for name in DUTIES:
         world.act(f"duty {name}", world.keeper[name])
     busy = False
@@ -89,7 +89,7 @@ def _round(world: World) -> bool:
         busy = True
     if world.violation is not None:
         raise world.violation
-    world.looks.quick(began)
+    world.looks.quick(world.began)
     return busy
 
 

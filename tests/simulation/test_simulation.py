@@ -12,7 +12,7 @@ AT_ONCE = 5
 """Seeds a test: enough to share them between processes, few enough for the time that a test has."""
 
 FOUND_BEFORE: dict[int, str] = {}
-"""Seeds that once failed, each with the fault that it found."""
+"""Seeds that once failed, each with the fault that it found; they are lived with the usual ones."""
 
 
 def chunks(seeds: range) -> Iterator[range]:
@@ -30,7 +30,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         params = list(chunks(range(int(first), int(end or int(first) + 1))))
     else:
         deep = [pytest.param(one, marks=pytest.mark.deep) for one in chunks(DEEP_SEEDS)]
-        params = [*chunks(SEEDS), *deep]  # type: ignore[list-item]
+        found = [range(seed, seed + 1) for seed in FOUND_BEFORE]
+        params = [*chunks(SEEDS), *found, *deep]  # type: ignore[list-item]
     metafunc.parametrize("some_seeds", params, ids=lambda one: f"{one.start}-{one.stop - 1}")
 
 
@@ -43,9 +44,3 @@ def test_every_promise_holds_in_every_history(some_seeds: range, live_seed: Live
 def test_one_seed_is_one_history(live_seed: Live) -> None:
     """The same seed writes the same history again, so a failure can be looked at as often as it takes."""
     assert live_seed(SEEDS[3]).digest() == live_seed(SEEDS[3]).digest()
-
-
-@pytest.mark.parametrize("seed", FOUND_BEFORE)
-def test_what_was_found_stays_found(seed: int, live_seed: Live) -> None:
-    """A seed that once found a fault holds now."""
-    live_seed(seed)

@@ -67,6 +67,8 @@ class World:
         self.history = History(seed)
         self.clock = FrozenClock(BEGIN)
         self.seconds = 1_000.0
+        self.began = BEGIN
+        """When this step began."""
         self.busy: list[str] = []
         self.violation: Exception | None = None
         self.keeper: dict[str, Callable[[], object]] = {}
@@ -153,6 +155,9 @@ class World:
         open_before = self.faults.open_transactions
         try:
             said = call()
+            if depth:
+                # Others see what the step around this one has committed so far: it must hold too.
+                self.looks.quick(self.began)
         except Crash:
             said = "dies"
             if actor == "keeper" or actor.startswith("duty"):
@@ -312,9 +317,9 @@ class World:
 
     def step(self) -> None:
         """One acts, time passes, and everything still holds."""
-        began = self.clock.now()
+        self.began = self.clock.now()
         self.someone()
         if self.violation is not None:
             raise self.violation
-        self.looks.quick(began)
+        self.looks.quick(self.began)
         self._pass_time()
