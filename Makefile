@@ -67,13 +67,13 @@ types: checks-dev ## mypy, strict
 
 .PHONY: test-fast
 test-fast: checks-dev ## The domain's and the house's tests, under 30 s: no server, Airflow, engine or browser
-	@$(RUN) pytest -q -n 2 -m "not thorough and not programs and not stack and not engine and not airflow and not browser and not deep" $(FAST)
+	@$(RUN) pytest -q -n 2 -m "not thorough and not programs and not stack and not engine and not airflow and not browser and not deep and not trial" $(FAST)
 
 .PHONY: test
 test: environments-dev browser lint types ## All tests that show the product works, at most 20 minutes
 	@$(RUN) pytest -q -n 2 -m "not programs and not stack and not engine and not airflow and not browser and not deep" $(T)
 	@$(RUN) pytest -q -n 2 -m "programs and not deep" $(T)
-	@$(RUN) pytest -q -m "(stack or engine or airflow or browser) and not deep" $(T)
+	@$(RUN) pytest -q -m "(stack or engine or airflow or browser) and not deep and not trial" $(T)
 
 .PHONY: test-deep
 test-deep: environments-dev browser conformance-clients ## The long tests, at most 40 minutes more
@@ -87,6 +87,10 @@ SEEDS ?= 1000
 simulate: checks-dev ## Whole platforms from seeds, with faults: SEED=7 for one, SEEDS=20000 for many (FROM=… on)
 	@$(RUN) pytest -q $(if $(SEED),,-n 2) tests/simulation/test_simulation.py -k every_promise \
 	  --seeds $(if $(SEED),$(SEED),$(FROM):$$(($(FROM) + $(SEEDS))))
+
+.PHONY: trials
+trials: environments-dev ## Every process of the stack killed midway, a thousand batches waiting: alone on the machine
+	@$(RUN) pytest -q -m trial $(T)
 
 # The tokens go from make to the suite through the environment: a command line shows in process lists.
 .PHONY: conformance

@@ -93,7 +93,8 @@ def _note_that_it_ran(batch_id: str) -> str:
     """A line ran although no progress said so (its job died in between): the start bound no longer counts."""
     with unit_of_work() as work:
         batch = moves.locked(work, batch_id)
-        batch.any_line_ran = True
+        if batch.status not in TERMINAL:
+            batch.any_line_ran = True
         return batch.status
 
 

@@ -23,4 +23,6 @@ def note(work: Work, progress: JobProgress, *, batch: Batch, part: Partition, le
     part.lines_failed = max(part.lines_failed, min(progress.failed, part.lines - part.lines_done))
     part.engine_version = progress.engine_version or part.engine_version
     part.runner_version = progress.runner_version or part.runner_version
-    batch.any_line_ran = batch.any_line_ran or progress.done + progress.failed > 0
+    # A batch that has ended stays as it ended, whatever a late job still tells.
+    if batch.ended_at is None and progress.done + progress.failed > 0:
+        batch.any_line_ran = True

@@ -79,7 +79,7 @@ def finished(customer: Customer, batch_id: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    "name", [GPU_JOB, *(pytest.param(one, marks=pytest.mark.deep) for one in (ENGINE, *SUPERVISED))]
+    "name", [GPU_JOB, *(pytest.param(one, marks=pytest.mark.trial) for one in (ENGINE, *SUPERVISED))]
 )
 def test_a_batch_goes_on_after_a_death(stack: Stack, name: str) -> None:
     """Kill -9 of any one process midway: within two minutes lines are done again, and the batch completes as ever."""
@@ -121,7 +121,7 @@ def workers(stack: Stack) -> list[psutil.Process]:
     return found
 
 
-@pytest.mark.deep
+@pytest.mark.trial
 def test_a_worker_that_wakes_up_too_late_changes_nothing(stack: Stack) -> None:
     """A worker that stood still for longer than its lease is replaced; when it goes on, nothing is run or charged twice."""
     customer, batch_id = begun(stack, "zombie")

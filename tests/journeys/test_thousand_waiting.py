@@ -10,7 +10,7 @@ import pytest
 
 from tests.stack import CHAT, EMBEDDING, Customer, Stack, chat_line, command_of, embedding_line, eventually
 
-pytestmark = [pytest.mark.stack, pytest.mark.deep, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.stack, pytest.mark.trial, pytest.mark.timeout(1200)]
 
 SEEDED_ACCOUNTS = 490
 REAL_ACCOUNTS = 10

@@ -7,7 +7,7 @@ import pytest
 from tests.simulation.conftest import Live
 
 SEEDS = range(50)
-DEEP_SEEDS = range(1_000, 1_500)
+DEEP_SEEDS = range(1_000, 1_200)
 AT_ONCE = 5
 """Seeds a test: enough to share them between processes, few enough for the time that a test has."""
 
