@@ -197,7 +197,7 @@ def serve_neighbour(world: World) -> None:
 def fall_silent(world: World, number: str) -> None:
     """The keeper sees no heartbeat for longer than a lease lives, and another attempt gets the partition."""
     world.values["late order"] = world.values[f"order {number}"]
-    follower = ProgressFollower()
+    follower = ProgressFollower(monotonic=lambda: world.clock.now().timestamp())
     follower.follow()
     world.clock.advance(seconds=LEASE_TTL_SECONDS + 1)
     follower.follow()
@@ -230,12 +230,11 @@ def end_run(world: World) -> None:
 
 def drive(world: World) -> None:
     """Everything else happens until every batch has ended."""
-    follower = ProgressFollower()
 
     def seconds() -> float:
         return world.clock.moment.timestamp()
 
-    deadlines = Deadlines(monotonic=seconds)
+    follower, deadlines = ProgressFollower(monotonic=seconds), Deadlines(monotonic=seconds)
     for _ in range(ROUNDS_MAX):
         dispatch(world.airflow())
         follower.follow()
