@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from gpu_jobs.engine_start import lines_at_once
 from gridline.lines.exits import JobExit
 from gridline.settings import ROOT
 from gridline.storage import layout
@@ -39,10 +40,11 @@ def test_killed_in_the_middle(partition: Partition) -> None:
 
 def test_sigterm_flushes(partition: Partition) -> None:
     """SIGTERM closes what is finished at once, and the job says that it was stopped."""
-    partition.write(["quick", "!hang"])
+    # One more than may be in flight: all are sent only once the quick one is finished, for the others never are.
+    hanging = [f"!hang {number}" for number in range(lines_at_once())]
+    partition.write(["a quick line, the longest and so the first", *hanging])
     job = partition.start()
-    until(lambda: len(partition.sent()) == 2)
-    until(lambda: partition.progress()["state"] == "running")
+    until(lambda: len(partition.sent()) == len(hanging) + 1)
     assert job.stdout is not None
     job.terminate()
     log, _ = job.communicate(timeout=15)
