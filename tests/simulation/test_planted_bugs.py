@@ -10,7 +10,7 @@ from tests.simulation.history import Violation
 
 SEEDS_MAX = 40
 
-pytestmark = [pytest.mark.deep, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.trial, pytest.mark.timeout(600)]
 
 
 def first_find(live_seed: Live) -> str:
