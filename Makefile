@@ -77,7 +77,7 @@ test: environments-dev browser lint types ## All tests that show the product wor
 
 .PHONY: test-deep
 test-deep: environments-dev browser conformance-clients ## The long tests, at most 40 minutes more
-	@$(RUN) pytest -q -n 2 -m "deep and not stack and not conformance" $(T)
+	@$(RUN) pytest -q -n 2 -m "deep and not stack and not conformance and not trial" $(T)
 	@$(RUN) pytest -q -m "deep and conformance and not stack" $(T)
 	@$(RUN) pytest -q -m "deep and stack" $(T)
 

@@ -93,6 +93,7 @@ def roomy(database: Engine, clock: FrozenClock, store: Store) -> Bench:
     return Bench(clock, store, one.id)
 
 
+@pytest.mark.trial
 def test_cancel_completion_and_expiry_at_random_moments(roomy: Bench, clock: FrozenClock) -> None:
     """One legal end, whichever comes first: counts are what the files hold, one hold and one settlement, none open."""
     chance, ends = random.Random(4), set()
@@ -201,6 +202,7 @@ def test_fifty_uploads_at_the_edge_of_the_room(
             assert (row.files_count, row.files_bytes) == (3, 3 * len(LINE))
 
 
+@pytest.mark.trial
 def test_a_wait_for_credit_a_top_up_and_the_deadline(roomy: Bench, clock: FrozenClock) -> None:
     """A 72h batch that waits for credit at its start bound either holds once or fails, and its hold is never left."""
     chance = random.Random(9)
