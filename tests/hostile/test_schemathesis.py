@@ -27,6 +27,7 @@ CHECKS = {"checks": {"negative_data_rejection": {"expected-statuses": REFUSED}}}
 def session(mallory: Customer, monkeypatch: pytest.MonkeyPatch) -> Iterator[requests.Session]:
     """A client of the customer that schemathesis can use; it also tries wrong tokens, which are a 401 all the while."""
     monkeypatch.setattr(limits, "WRONG_TOKENS_PER_MINUTE_MAX", 1_000_000)
+    monkeypatch.setattr(limits, "ESTIMATES_PER_MINUTE_MAX", 1_000_000)
     with requests.Session() as one:
         one.trust_env = False
         one.headers["Authorization"] = f"Bearer {mallory.token}"
