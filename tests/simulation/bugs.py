@@ -93,10 +93,10 @@ def wrong_bound(patch: pytest.MonkeyPatch) -> None:
     """A batch expires at the bound by which it must have started."""
     real = endings.decide
 
-    def decide(batch: Batch, partitions: Any, now: datetime, *, run_over: bool) -> Any:
+    def decide(batch: Batch, partitions: Any, now: datetime, **more: bool) -> Any:
         if batch.status == Status.IN_PROGRESS and now >= batch.start_by:
             return endings.EXPIRED
-        return real(batch, partitions, now, run_over=run_over)
+        return real(batch, partitions, now, **more)
 
     patch.setattr(endings, "decide", decide)
 
@@ -182,8 +182,8 @@ def engine_shared(patch: pytest.MonkeyPatch) -> None:
     """A grant that nobody has claimed takes no GPU."""
     real = admission.decide
 
-    def decide(pools: Any, accounts_: Any, queue: Any) -> Any:
-        return real([replace(pool, live=min(pool.live, pool.gpus - 1)) for pool in pools], accounts_, queue)
+    def decide(pools: Any, *more: Any, **named: Any) -> Any:
+        return real([replace(pool, live=min(pool.live, pool.gpus - 1)) for pool in pools], *more, **named)
 
     patch.setattr(allocator, "decide", decide)
 
