@@ -93,7 +93,6 @@ def roomy(database: Engine, clock: FrozenClock, store: Store) -> Bench:
     return Bench(clock, store, one.id)
 
 
-@pytest.mark.trial
 def test_cancel_completion_and_expiry_at_random_moments(roomy: Bench, clock: FrozenClock) -> None:
     """One legal end, whichever comes first: counts are what the files hold, one hold and one settlement, none open."""
     chance, ends = random.Random(4), set()
