@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from functools import cache, cached_property, lru_cache
+from threading import Lock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import psycopg
 from sqlalchemy import URL, Dialect, Engine, Select, create_engine, event, text
@@ -22,6 +24,9 @@ from gridline.settings import settings
 
 CHANNEL = "gridline"
 """The one LISTEN/NOTIFY channel; payloads are the words of ``Work.notify``."""
+
+_READERS: WeakKeyDictionary[Engine, Engine] = WeakKeyDictionary()
+_MAKING = Lock()
 
 _AWAY = (OperationalError, InterfaceError, PoolTimeout, psycopg.OperationalError, psycopg.InterfaceError)
 
@@ -157,16 +162,24 @@ def reading() -> Iterator[Work]:
         raise Unavailable("The database is away or busy. Try again in a moment.") from error
 
 
-@lru_cache(maxsize=8)
 def _reader(engine: Engine) -> Engine:
-    """The engine's twin for reading, with connections of its own: switching them back and forth would cost more."""
-    return make_engine(
-        engine.url,
-        options="-c default_transaction_read_only=on",
-        isolation_level="AUTOCOMMIT",
-        # Nothing is open when a connection comes back, so there is nothing to roll back.
-        pool_reset_on_return=None,
-    )
+    """The engine's twin for reading, with connections of its own: switching them back and forth would cost more.
+
+    It lives as long as its engine and is disposed of with it.
+    """
+    with _MAKING:
+        twin = _READERS.get(engine)
+        if twin is None:
+            twin = _READERS[engine] = make_engine(
+                engine.url,
+                options="-c default_transaction_read_only=on",
+                isolation_level="AUTOCOMMIT",
+                # Nothing is open when a connection comes back, so there is nothing to roll back.
+                pool_reset_on_return=None,
+            )
+            dispose = twin.dispose
+            event.listen(engine, "engine_disposed", lambda _: dispose())
+        return twin
 
 
 @lru_cache(maxsize=64)

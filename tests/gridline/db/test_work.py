@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 from psycopg.pq import TransactionStatus
 from sqlalchemy import Engine, bindparam, select, text, update
@@ -28,7 +29,6 @@ def real(
     engine = works.make_engine(server.url(postgres.APP, database_name))
     monkeypatch.setattr(works, "app_engine", lambda: engine)
     yield engine
-    works._reader(engine).dispose()
     engine.dispose()
 
 
@@ -105,6 +105,23 @@ def test_reading_writes_nothing(real: Engine) -> None:
         work.session.execute(update(Account).values(open_batches_max=9))
     with reading() as work:
         assert work.session.scalars(select(Account.open_batches_max)).one() == 2
+
+
+def test_connections_for_reading_are_closed_with_their_engine_and_not_before(
+    real: Engine, server: postgres.Postgres, database_name: str
+) -> None:
+    """Disposing of an engine closes its readers too; that other engines read meanwhile closes nothing."""
+    with reading() as work:
+        work.first(_BY_NAME, name="ann")
+    pooled = works._reader(real).raw_connection()
+    connection = pooled.driver_connection
+    pooled.close()
+    assert isinstance(connection, psycopg.Connection)
+    others = [works.make_engine(server.url(postgres.APP, database_name)) for _ in range(70)]
+    assert len({id(works._reader(engine)) for engine in [real, *others]}) == 71
+    assert not connection.closed
+    real.dispose()
+    assert connection.closed
 
 
 def test_lost_connections_are_found_without_asking(
