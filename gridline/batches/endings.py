@@ -72,7 +72,8 @@ def decide(
     rules = (
         (batch.status == Status.CANCELLING, CANCELLED),
         (batch.status == Status.FINALIZING, COMPLETED),
-        (now >= batch.expires_at, EXPIRED),
+        # A batch of which no line ran fails at its start bound, also when its deadline has passed meanwhile.
+        (batch.any_line_ran and now >= batch.expires_at, EXPIRED),
         (batch.validated_at is not None and all_over, COMPLETED),
         (batch.gpu_time_over_at is not None, GPU_TIME_OVER),
         (not_started, NO_CREDIT if credit else NO_CAPACITY),

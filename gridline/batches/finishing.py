@@ -46,7 +46,8 @@ def finish(batch_id: str, *, run_over: bool, settle: bool = True) -> str:
         attempts = _attempts(work, batch_id, partitions)
         known_to_run = batch.any_line_ran
     if ending.unless_a_line_ran and _any_segment(batch_id, attempts):
-        return _note_that_it_ran(batch_id)
+        _note_that_it_ran(batch_id)
+        return finish(batch_id, run_over=run_over, settle=settle)
     if ending.status is Status.FAILED:
         return _fail(batch_id, ending) if settle else batch.status
     ran = _seal(batch_id, attempts)
@@ -89,13 +90,12 @@ def _any_segment(batch_id: str, attempts: Attempts) -> bool:
     )
 
 
-def _note_that_it_ran(batch_id: str) -> str:
+def _note_that_it_ran(batch_id: str) -> None:
     """A line ran although no progress said so (its job died in between): the start bound no longer counts."""
     with unit_of_work() as work:
         batch = moves.locked(work, batch_id)
         if batch.status not in TERMINAL:
             batch.any_line_ran = True
-        return batch.status
 
 
 def _seal(batch_id: str, attempts: Attempts) -> bool:

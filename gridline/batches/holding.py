@@ -4,7 +4,7 @@ from typing import Literal
 
 from gridline.batches import events, moves, waits
 from gridline.batches.reasons import ReasonCode
-from gridline.batches.states import Status, Waiting
+from gridline.batches.states import Status
 from gridline.batches.tables import Batch
 from gridline.customers import daily
 from gridline.db.work import Work, unit_of_work
@@ -29,6 +29,8 @@ def hold_credits(batch_id: str) -> Held:
             return "ended"
         if work.session.get(Hold, batch.id) is not None:
             return "held"
+        if moves.stays_parked(work, batch):
+            return "parked"
         try:
             _place(work, batch)
         except InsufficientCredit as short:
@@ -59,7 +61,7 @@ def _place(work: Work, batch: Batch) -> None:
 def _short(work: Work, batch: Batch, short: InsufficientCredit) -> Held:
     if batch.completion_window == "72h":
         waits.set_reason(work, batch, ReasonCode.CUSTOMER_CREDIT)
-        batch.waiting = Waiting.PARKED
+        moves.park(work, batch)
         return "parked"
     return _fail(work, batch, short)
 

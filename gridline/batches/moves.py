@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import exists, func, select
 
 from gridline.batches import events, waits
-from gridline.batches.states import EDGES, TERMINAL, Status
+from gridline.batches.states import EDGES, TERMINAL, Status, Waiting
 from gridline.batches.tables import Batch, RunRequest
 from gridline.customers import accounts
 from gridline.db.work import Work
@@ -64,3 +64,22 @@ def request_run(work: Work, batch: Batch, kind: str, *, from_task: str | None = 
         )
     )  # fmt: skip
     work.notify("runs")
+
+
+def park(work: Work, batch: Batch) -> None:
+    """Let the batch's run end: the batch waits without one until the keeper asks for its run again."""
+    asked = select(func.max(RunRequest.sequence)).where(RunRequest.batch_id == batch.id)
+    batch.parked_after = work.session.scalar(asked) or 0
+    batch.waiting = Waiting.PARKED
+
+
+def stays_parked(work: Work, batch: Batch) -> bool:
+    """Whether the batch is parked and nobody has asked for its run since.
+
+    A task that finds this so is late: a copy that stood still while its run ended. If it took the batch out of its
+    place, the batch would have no run and nobody would resume it.
+    """
+    if batch.waiting != Waiting.PARKED:
+        return False
+    asked = exists().where(RunRequest.batch_id == batch.id, RunRequest.sequence > batch.parked_after)
+    return not work.session.scalar(select(asked))

@@ -73,6 +73,8 @@ class Batch(Base):
     reason_since: Mapped[datetime | None]
     # 'deferred': its run waits inside Airflow; 'parked': its run has ended and the keeper resumes it; None: neither.
     waiting: Mapped[str | None]
+    # The last run that had been asked for when it parked: only a later one may take it out of there.
+    parked_after: Mapped[int] = mapped_column(default=0)
     first_lease_at: Mapped[datetime | None]
     any_line_ran: Mapped[bool] = mapped_column(default=False)
     # While an operator holds it: since when, the note for its customer, and the reason that shows again afterwards.

@@ -52,14 +52,19 @@ def look_for_grant(batch_id: str) -> Answer:
         batch = moves.locked(work, batch_id)
         if not leases.is_open(batch):
             return "ended"
+        if moves.stays_parked(work, batch):
+            return "parked"
         if reading.live_of_batch(work, batch_id) or not _any_waits(work, batch_id):
             batch.waiting = None
             leases.start_claim_clock(work, batch_id)
             return "granted"
         place = _place(work, batch)
         if batch.waiting != place:
-            batch.waiting = place
             work.notify("capacity")
+        if place is Waiting.PARKED:
+            moves.park(work, batch)
+        else:
+            batch.waiting = place
         return "deferred" if place is Waiting.DEFERRED else "parked"
 
 

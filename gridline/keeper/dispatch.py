@@ -69,7 +69,7 @@ def _handle(airflow: Airflow, sequence: int) -> bool:
         ended = batch.status in TERMINAL or batch.status == Status.CANCELLING
         if not ended and request.kind == "start":
             airflow.start_run(batch.id, batch.created_at, note=run_note(batch.id))
-        elif not ended and batch.waiting == Waiting.PARKED and not _resume(airflow, work, request, batch):
+        elif not ended and not _resume(airflow, work, request, batch):
             request.not_before = work.now + timedelta(seconds=STILL_RUNNING_SECONDS)
             metrics.RUN_REQUESTS.labels(request.kind, "later").inc()
             return False
@@ -79,10 +79,13 @@ def _handle(airflow: Airflow, sequence: int) -> bool:
 
 
 def _resume(airflow: Airflow, work: Work, request: RunRequest, batch: Batch) -> bool:
-    """Let the parked batch's run go on. False while the run that parked it has not quite ended."""
+    """Let the batch's run go on. False while the run that parked it has not quite ended.
+
+    Of a batch that is no longer parked the live run goes on already: the answer to an earlier try was lost.
+    """
     run = airflow.get_run(batch.id)
     if run is not None and not run.ended:
-        return False
+        return batch.waiting != Waiting.PARKED
     try:
         if run is not None:
             airflow.clear_from(batch.id, request.from_task or "validate")

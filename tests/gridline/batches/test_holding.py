@@ -8,11 +8,12 @@ from sqlalchemy import func, select, update
 from gridline.batches import moves
 from gridline.batches.holding import hold_credits
 from gridline.batches.states import Status
-from gridline.batches.tables import Batch
+from gridline.batches.tables import Batch, RunRequest
 from gridline.catalog import cards
 from gridline.customers.tables import Account
 from gridline.db.work import unit_of_work
 from gridline.errors import LimitExceeded
+from gridline.keeper.credit import resume_funded
 from gridline.ledger import posting, reading, settling
 from gridline.ledger.proving import prove
 from gridline.ledger.reading import Balances
@@ -111,6 +112,21 @@ def test_credit_that_falls_short_still_parks_and_fails_as_before(bench: Bench) -
     assert [hold_credits(day), hold_credits(days)] == ["ended", "parked"]
     assert read(day).error_code == "insufficient_quota"
     assert read(days).reason_code == "customer_credit"
+
+
+def test_a_late_copy_holds_nothing_for_a_parked_batch(bench: Bench) -> None:
+    """A copy of the task that comes after its run parked and credit was added leaves the batch to the keeper."""
+    limit(bench, daily_credits_nanos_max=100 * CREDIT)
+    days = validated(bench, 11 * CREDIT, window="72h")
+    assert hold_credits(days) == "parked"
+    with unit_of_work() as work:
+        work.session.execute(update(RunRequest).values(done_at=work.now))
+        posting.grant(work, bench.account_id, 10 * CREDIT, actor="operator", why="test", key="second")
+    assert hold_credits(days) == "parked"
+    assert read(days).waiting == "parked"
+    assert resume_funded() == 1
+    assert hold_credits(days) == "held"
+    assert read(days).waiting is None
 
 
 def test_holds_at_once_never_exceed_the_limit(bench: Bench) -> None:

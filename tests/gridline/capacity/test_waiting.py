@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 from sqlalchemy import Engine
 
+from gridline.batches import moves
 from gridline.batches.states import Waiting
 from gridline.capacity import reading, waiting
 from gridline.capacity.allocator import allocate
@@ -24,6 +25,12 @@ def until(true: Callable[[], bool]) -> None:
     while not true():
         assert time.monotonic() < end
         time.sleep(0.005)
+
+
+def ask(batch_id: str) -> None:
+    """Ask for the parked batch's run, as the keeper does when it can go on."""
+    with unit_of_work() as work:
+        moves.request_run(work, moves.locked(work, batch_id), "resume", from_task="wait_for_capacity")
 
 
 def blocked(owner: Engine) -> bool:
@@ -80,7 +87,22 @@ def test_few_runs_wait_inside_airflow(yard: Yard) -> None:
     assert look_for_grant(inside) == "deferred"
     assert look_for_grant(parked) == "parked"
     yard.cancel(inside)
+    ask(parked)
     assert look_for_grant(parked) == "deferred"
+
+
+def test_a_late_look_leaves_a_parked_batch_in_its_place(yard: Yard) -> None:
+    """A copy of the task that stood still until its run had ended changes nothing, however often the run parks."""
+    made = yard.batch(yard.account("a"))
+    with unit_of_work() as work:
+        moves.park(work, moves.locked(work, made))
+    for _ in range(2):
+        assert look_for_grant(made) == "parked"
+        assert yard.row(made).waiting == "parked"
+        ask(made)
+        assert look_for_grant(made) == "deferred"
+        with unit_of_work() as work:
+            moves.park(work, moves.locked(work, made))
 
 
 def test_a_look_and_the_allocator_at_once(yard: Yard, owner: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

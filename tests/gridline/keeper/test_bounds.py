@@ -246,6 +246,13 @@ def test_clocks_go_on_while_an_operator_holds_it(world: World) -> None:
     assert world.failed(batch) == "capacity_unavailable"
 
 
+def test_a_batch_that_never_started_fails_also_after_its_deadline(world: World) -> None:
+    """While nobody enforced anything both its bounds passed: no line ran, so it fails, and does not expire."""
+    batch = world.bench.held()
+    world.go_to(world.yard.clock.now() + timedelta(hours=25))
+    assert world.failed(batch) == "capacity_unavailable"
+
+
 def test_a_line_that_no_progress_told_of_counts(world: World) -> None:
     """A job that died between its segment and its progress has run a line: the start bound ends nothing any more."""
     batch = world.bench.held(lines=(2,))

@@ -113,6 +113,20 @@ def test_a_run_that_is_still_ending_is_resumed_a_moment_later(yard: Yard, fake: 
     assert len(fake.cleared) == 1
 
 
+def test_a_batch_that_left_its_place_meanwhile_is_resumed_all_the_same(yard: Yard, fake: FakeAirflow) -> None:
+    """A late task may see the request before Airflow hears of it: the ended run goes on, a live one is left alone."""
+    batch = yard.batch(yard.account("a"), waiting="parked")
+    fake.run(batch, "success")
+    allocate()
+    yard.change(batch, waiting=None)
+    assert dispatch(fake.client()) == 1
+    assert len(fake.cleared) == 1
+    fake.run(batch, "running")
+    ask(batch, "resume", "wait_for_capacity")
+    assert dispatch(fake.client()) == 1
+    assert len(fake.cleared) == 1
+
+
 def test_a_deleted_run_is_started_anew_to_resume(yard: Yard, fake: FakeAirflow) -> None:
     """A parked batch whose run was deleted still goes on once it is granted."""
     batch = yard.batch(yard.account("a"), waiting="parked")
