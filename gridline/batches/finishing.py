@@ -41,7 +41,8 @@ def finish(batch_id: str, *, run_over: bool, settle: bool = True) -> str:
         partitions = _partitions(work, batch_id)
         held = books.hold_of(work, batch_id) is not None
         ending = endings.decide(batch, partitions, work.now, run_over=run_over, held=held)
-        if ending is None:
+        # A late copy of ``collate`` seals nothing under a job that was asked to stop: what that closes still counts.
+        if ending is None or (not settle and any(one.state == "running" for one in partitions)):
             return batch.status
         attempts = _attempts(work, batch_id, partitions)
         known_to_run = batch.any_line_ran

@@ -176,6 +176,18 @@ def test_expired_batch_delivers_and_charges_what_completed(bench: Bench, row: Ro
     assert balance(bench)[1] == 0
 
 
+def test_a_late_collate_leaves_a_stopping_job_its_last_seconds(bench: Bench, row: Row) -> None:
+    """While a job of a cancelled batch still runs, ``collate`` fixes nothing; what the job closes then is delivered."""
+    batch = bench.held(lines=(3,))
+    attempt(batch, 0, "l0", over="running")
+    with unit_of_work() as work:
+        moves.move(work, moves.locked(work, batch.id), Status.CANCELLING)
+    assert finishing.collate(batch.id) == Status.CANCELLING
+    bench.segment(batch, 0, [0, 1], lease="l0")
+    assert finishing.finish(batch.id, run_over=True) == Status.CANCELLED
+    assert (row(batch.id).completed, row(batch.id).cancelled) == (2, 1)
+
+
 def test_cancelled_batch_delivers_what_completed(bench: Bench, row: Row) -> None:
     """A cancel keeps finished lines; the rest is batch_cancelled, counted as cancelled and free."""
     batch = bench.held(lines=(2,))

@@ -25,6 +25,8 @@ from gridline.lines.orders import JobOrder
 from tests.gridline.batches.bench import CREDIT, Bench
 from tests.gridline.capacity.yard import Yard, lease_id
 
+pytestmark = pytest.mark.thorough
+
 START_HOURS = {"24h": 12, "72h": 48}
 
 

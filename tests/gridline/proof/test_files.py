@@ -12,6 +12,8 @@ from gridline.proof import objects, platform, results
 from gridline.telemetry import metrics
 from tests.gridline.proof.sound import SoundBench
 
+pytestmark = pytest.mark.thorough
+
 Change = Callable[[list[bytes]], list[bytes]]
 
 

@@ -11,6 +11,8 @@ from gridline.proof import rows
 from gridline.proof.promises import EVERY, GUARDS
 from tests.gridline.proof.sound import SoundBench
 
+pytestmark = pytest.mark.thorough
+
 COMPLETED = "WHERE status = 'completed'"
 BREAKS = {
     "batch {} is {} and its hold is not resolved": "DELETE FROM resolutions",
