@@ -204,7 +204,6 @@ def test_fifty_uploads_at_the_edge_of_the_room(
             assert (row.files_count, row.files_bytes) == (3, 3 * len(LINE))
 
 
-@pytest.mark.trial
 def test_a_wait_for_credit_a_top_up_and_the_deadline(roomy: Bench, clock: FrozenClock) -> None:
     """A 72h batch that waits for credit at its start bound either holds once or fails, and its hold is never left."""
     chance = random.Random(9)
