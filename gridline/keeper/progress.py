@@ -13,7 +13,6 @@ from sqlalchemy import func, select
 from gridline import storage
 from gridline.batches import moves, waits
 from gridline.batches.reasons import ReasonCode
-from gridline.batches.states import TERMINAL, Status
 from gridline.batches.tables import Batch, Partition
 from gridline.capacity import leases, progress, reading
 from gridline.capacity.reading import LiveAttempt
@@ -65,7 +64,8 @@ def _note(work: Work, attempt: LiveAttempt, stated: JobProgress) -> None:
     if not leases.renew(work, attempt.lease_id):
         return
     progress.note(work, stated, batch=batch, part=part, lease_id=attempt.lease_id)
-    if batch.status in TERMINAL or batch.status == Status.FINALIZING:
+    # A batch that is being stopped shows what it had: what its jobs still close counts only if it comes before the seal.
+    if not leases.is_open(batch) or work.now >= batch.expires_at:
         return
     work.session.flush()
     _count(work, batch)

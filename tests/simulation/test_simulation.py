@@ -15,7 +15,7 @@ FOUND_BEFORE: dict[int, str] = {
     1_051: "a late copy of hold_credits took a batch that had parked out of its place, and it had no run any more",
     1_162: "a late copy of wait_for_capacity did the same",
     1_200: "a late copy of collate sealed a cancelled batch while its job had its last seconds",
-    1_352: "the same",
+    1_352: "the same, and lines that a job closed after the seal were counted",
 }
 """Seeds that once failed, each with the fault that it found; they are lived with the usual ones."""
 
