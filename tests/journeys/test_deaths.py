@@ -25,10 +25,13 @@ SUPERVISED = ("parts:airflow-scheduler", "parts:airflow-api-server", "parts:airf
 
 
 def begun(stack: Stack, name: str) -> tuple[Customer, str]:
-    """A new customer's batch, some of whose lines are done."""
+    """A new customer's batch, some of whose lines are done: long enough to be caught midway on a fast machine."""
     customer = stack.customer(name)
-    batch = customer.create([chat_line(n, f"What is {n} plus {n}?", tokens=16) for n in range(LINES)])
-    eventually(lambda: 0 < done(customer, batch.id) < LINES, seconds=180, what="some lines are done")
+    batch = customer.create(
+        [chat_line(n, f"Tell a long story about {n} ships.", tokens=64) for n in range(LINES)]
+    )
+    eventually(lambda: done(customer, batch.id) > 0, seconds=180, what="some lines are done")
+    assert done(customer, batch.id) < LINES, "it was over before anything could die"
     return customer, batch.id
 
 
