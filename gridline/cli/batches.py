@@ -1,53 +1,137 @@
-"""`gridline batches`: which there are, and how one is doing."""
+"""`gridline batches`: create, run, list, show, watch, cancel, read the results, try the failed lines again."""
+
+from pathlib import Path
+from typing import Any
 
 import click
 
-from gridline.cli.connection import with_client
+from gridline.cli.connection import Command, with_client
+from gridline.cli.output import Output, say
+from gridline.cli.results import end, results, retry
+from gridline.cli.saving import INTO
+from gridline.cli.sending import ENDPOINTS, create_once, endpoint_of, input_id
+from gridline.cli.showing import parts, progress
+from gridline.cli.watching import watch
 from gridline.client import Batch, Client
-from gridline.money import credits_text
 
 
 @click.group()
 def batches() -> None:
-    """List batches, show one."""
+    """Create batches, follow them, read their results.
+
+    Exit status of what waits for an end: 0 every line has a result, 3 some have none, 4 expired or cancelled, 1 failed.
+    """
+
+
+def asking(command: Command) -> Command:
+    """The options of whatever makes a batch."""
+    for option in (
+        click.option("--description", help="Shown in lists; kept as metadata."),
+        click.option("--window", type=click.Choice(["24h", "72h"]), default="24h", show_default=True),
+        click.option("--endpoint", type=click.Choice(ENDPOINTS), help="Default: that of the first line."),
+    ):
+        command = option(command)
+    return command
+
+
+@batches.command()
+@click.argument("file", metavar="PATH|FILE_ID")
+@asking
+@with_client
+def create(client: Client, out: Output, file: str, **asked: Any) -> None:
+    """Create a batch; a path is uploaded first."""
+    batch = _create(client, file, **asked)
+    out.one(batch.body, parts(batch))
+
+
+@batches.command()
+@click.argument("file", metavar="PATH|FILE_ID")
+@asking
+@INTO
+@with_client
+def run(client: Client, out: Output, file: str, output: Path | None, **asked: Any) -> None:
+    """Create a batch, wait, write its results.
+
+    Ctrl-C leaves the batch running and says how to come back.
+    """
+    batch = _create(client, file, **asked)
+    say(f"Created {batch.id}.")
+    # Where the results go to stdout, what happens meanwhile does not.
+    ended = watch(client, batch.id, None if output is None else out)
+    end(client, ended, output, results=True)
 
 
 @batches.command("list")
 @click.option("--limit", default=20, show_default=True, help="At most this many, newest first.")
+@click.option("--after", help="Go on after this batch.")
 @with_client
-def list_batches(client: Client, limit: int) -> None:
-    """List the newest batches, one a line."""
-    for one in client.batches(limit=limit).data:
-        click.echo(f"{one.id}\t{one.status}\t{_progress(one)}\t{one.created_at:%Y-%m-%d %H:%M:%S} UTC")
+def list_batches(client: Client, out: Output, limit: int, after: str | None) -> None:
+    """List the newest batches."""
+    page = client.batches(limit=limit, after=after)
+    rows = [
+        (
+            one.id,
+            one.status,
+            progress(one),
+            f"{one.created_at:%Y-%m-%d %H:%M}",
+            one.metadata.get("description", ""),
+        )
+        for one in page.data
+    ]
+    out.many([one.body for one in page.data], ("id", "status", "lines", "UTC", "description"), rows)
+    if page.has_more:
+        say(f"More: gridline batches list --after {page.data[-1].id}")
 
 
 @batches.command()
 @click.argument("batch_id")
 @with_client
-def show(client: Client, batch_id: str) -> None:
+def show(client: Client, out: Output, batch_id: str) -> None:
     """Show one batch: status, progress, why it waits, what it costs."""
-    one = client.batch(batch_id)
-    rows = [
-        ("id", one.id),
-        ("status", one.status),
-        ("model", one.model),
-        ("lines", _progress(one)),
-        ("waits", one.wait.reason if one.wait else None),
-        ("next step", one.wait.next_step if one.wait else None),
-        ("held", None if one.hold_nanos is None else credits_text(one.hold_nanos)),
-        ("cost", None if one.cost_nanos is None else credits_text(one.cost_nanos)),
-        ("output file", one.output_file_id),
-        ("error file", one.error_file_id),
-    ]
-    for name, value in rows:
-        if value is not None:
-            click.echo(f"{name}\t{value}")
-    for error in one.errors:
-        where = "" if error.line is None else f"line {error.line}: "
-        click.echo(f"error\t{where}{error.message}")
+    batch = client.batch(batch_id)
+    out.one(batch.body, parts(batch))
 
 
-def _progress(batch: Batch) -> str:
-    counts = batch.counts
-    failed = f", {counts.failed} failed" if counts.failed else ""
-    return f"{counts.completed} of {counts.total} completed{failed}"
+@batches.command("watch")
+@click.argument("batch_id")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the results into this file at the end.",
+)
+@with_client
+def watch_batch(client: Client, out: Output, batch_id: str, output: Path | None) -> None:
+    """Follow a batch until it has ended.
+
+    In a pipe, one JSON line for each change.
+    """
+    end(client, watch(client, batch_id, out), output, results=output is not None)
+
+
+@batches.command()
+@click.argument("batch_id")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@with_client
+def cancel(client: Client, out: Output, batch_id: str, *, yes: bool) -> None:
+    """Cancel a batch.
+
+    Lines that are done are delivered and charged, the rest returns to the balance.
+    """
+    if not yes:
+        done = client.batch(batch_id).counts.completed
+        click.confirm(f"{done} lines are done and will be charged. Cancel {batch_id}?", abort=True, err=True)
+    batch = client.cancel(batch_id)
+    out.one(batch.body, parts(batch))
+
+
+def _create(
+    client: Client, file: str, *, endpoint: str | None, window: str, description: str | None
+) -> Batch:
+    endpoint = endpoint_of(file, endpoint)
+    metadata = {"description": description} if description else None
+    return create_once(client, input_id(client, file), endpoint=endpoint, window=window, metadata=metadata)
+
+
+batches.add_command(results)
+batches.add_command(retry)

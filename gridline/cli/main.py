@@ -12,8 +12,13 @@ from gridline.client.errors import ClientError
 from gridline.errors import GridlineError
 
 CUSTOMER = {
-    "balance": "gridline.cli.account:balance",
+    "files": "gridline.cli.files:files",
     "batches": "gridline.cli.batches:batches",
+    "balance": "gridline.cli.account:balance",
+    "usage": "gridline.cli.account:usage",
+    "statement": "gridline.cli.account:statement",
+    "open": "gridline.cli.shell:open_page",
+    "completion": "gridline.cli.shell:completion",
 }
 OPERATOR = {
     "up": "gridline.operate.commands.stack:up",
@@ -56,7 +61,7 @@ class Lazy(click.Group):
 def main() -> None:
     """Batches on your GPUs, in OpenAI's terms.
 
-    balance and batches are for customers; the other commands are the operator's, on the host.
+    The commands down to completion are for customers; the others are the operator's, on the host.
     """
 
 

@@ -1,7 +1,7 @@
 """The batch object: one frozen dataclass with its counts, line errors and wait."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from gridline.client.objects import Json, amount_nanos, instant
@@ -80,6 +80,8 @@ class Batch:
     hold_nanos: int | None
     cost_nanos: int | None
     error_code: str | None
+    body: Json = field(default_factory=dict, repr=False, compare=False)
+    """The object as the API sent it."""
 
     @classmethod
     def from_json(cls, body: Json) -> "Batch":
@@ -110,6 +112,7 @@ class Batch:
             hold_nanos=amount_nanos(extension.get("hold")),
             cost_nanos=amount_nanos(extension.get("cost")),
             error_code=extension.get("error_code"),
+            body=body,
         )
 
     @property

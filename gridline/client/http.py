@@ -2,15 +2,15 @@
 
 import json
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from types import TracebackType
-from typing import Self, TypeVar
-from urllib.parse import quote
+from typing import Any, BinaryIO, Self, TypeVar
 
 import httpx
 
+from gridline.client import answers
+from gridline.client.answers import page_of, segment
 from gridline.client.batch import Batch
 from gridline.client.errors import ClientError
 from gridline.client.objects import Account, Event, FileInfo, Json, ModelInfo, Page, Receipt, Results
@@ -19,8 +19,8 @@ Read = TypeVar("Read")
 
 TIMEOUT_SECONDS = 10.0
 CHUNK_BYTES = 1 << 18
-# Of an answer that is not JSON, no more than this goes into a message.
-MESSAGE_CHARS_MAX = 200
+UPLOAD_TIMEOUT_SECONDS = 120.0
+"""An upload is answered once it is checked and stored."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class Download:
 class Client:
     """Calls the API at ``base_url`` (with or without its ``/openai/v1``) with one account's token.
 
-    Safe to share between threads. A call gives up after 10 seconds of silence; nothing is retried.
+    Safe to share between threads. A call gives up after 10 seconds of silence (an upload after 120); nothing is retried.
     """
 
     def __init__(self, base_url: str, token: str, *, transport: httpx.BaseTransport | None = None) -> None:
-        root, self._openai = _split(base_url)
+        root, self._openai = answers.split(base_url)
         self.base_url = root + self._openai
         self._http = httpx.Client(
             base_url=root,
@@ -73,68 +73,132 @@ class Client:
     def batches(self, *, after: str | None = None, limit: int = 20) -> Page[Batch]:
         """A page of batches, newest first, that follow the batch ``after``."""
         params = {"limit": str(limit)} | ({"after": after} if after else {})
-        return self._get(f"{self._openai}/batches", _page_of(Batch.from_json), params)
+        return self._get(f"{self._openai}/batches", page_of(Batch.from_json), params)
 
     def batch(self, batch_id: str) -> Batch:
         """One batch."""
-        return self._get(f"{self._openai}/batches/{_segment(batch_id)}", Batch.from_json)
+        return self._get(f"{self._openai}/batches/{segment(batch_id)}", Batch.from_json)
+
+    def create_batch(
+        self,
+        file_id: str,
+        *,
+        endpoint: str,
+        window: str,
+        metadata: dict[str, str] | None = None,
+        key: str | None = None,
+    ) -> Batch:
+        """Make a batch of an uploaded file; under the same ``key`` (for 24 h) there is only one."""
+        body: dict[str, Any] = {
+            "input_file_id": file_id,
+            "endpoint": endpoint,
+            "completion_window": window,
+        }
+        if metadata:
+            body["metadata"] = metadata
+        headers = {"Idempotency-Key": key} if key else {}
+        return self._send("POST", f"{self._openai}/batches", Batch.from_json, json=body, headers=headers)
+
+    def cancel(self, batch_id: str) -> Batch:
+        """Ask for a batch to be cancelled; lines that are done are delivered and charged."""
+        return self._send("POST", f"{self._openai}/batches/{segment(batch_id)}/cancel", Batch.from_json)
+
+    def estimate(self, file_id: str, *, endpoint: str, window: str) -> Json:
+        """What a batch of the file would cost, at most and likely, or what is wrong with its lines."""
+        body = {"input_file_id": file_id, "endpoint": endpoint, "completion_window": window}
+        return self._send("POST", "/gridline/v1/estimates", dict, json=body)
 
     def events(self, batch_id: str) -> tuple[Event, ...]:
         """What happened to a batch, oldest first."""
-        return self._get(f"/gridline/v1/batches/{_segment(batch_id)}/events", _page_of(Event.from_json)).data
+        return self._get(f"/gridline/v1/batches/{segment(batch_id)}/events", page_of(Event.from_json)).data
 
     def receipt(self, batch_id: str) -> Receipt:
         """What a batch holds or was charged; not found when no credit was ever held for it."""
-        return self._get(f"/gridline/v1/batches/{_segment(batch_id)}/receipt", Receipt.from_json)
+        return self._get(f"/gridline/v1/batches/{segment(batch_id)}/receipt", Receipt.from_json)
 
     def results(self, batch_id: str, *, after: str | None = None, limit: int = 1_000) -> Results:
         """About ``limit`` lines that a batch has done since the cursor, in the order in which they were done."""
         params = {"limit": str(limit)} | ({"after": after} if after else {})
-        answer = self._answer(f"/gridline/v1/batches/{_segment(batch_id)}/results", params)
+        answer = self._answer("GET", f"/gridline/v1/batches/{segment(batch_id)}/results", params=params)
         try:
             lines = tuple(json.loads(line) for line in answer.content.splitlines())
             cursor, incomplete = (answer.headers[f"gridline-{one}"] for one in ("next-cursor", "incomplete"))
         except (ValueError, KeyError) as error:
-            raise _unreadable(answer) from error
+            raise answers.unreadable(answer) from error
         return Results(lines, cursor, incomplete != "false")
+
+    def files(self, *, after: str | None = None, limit: int = 20) -> Page[FileInfo]:
+        """A page of files, newest first, that follow the file ``after``."""
+        params = {"limit": str(limit), "order": "desc"} | ({"after": after} if after else {})
+        return self._get(f"{self._openai}/files", page_of(FileInfo.from_json), params)
+
+    def upload(self, name: str, content: BinaryIO) -> FileInfo:
+        """Store an input file for batches, read from ``content`` while it is sent."""
+        return self._send(
+            "POST",
+            f"{self._openai}/files",
+            FileInfo.from_json,
+            data={"purpose": "batch"},
+            files={"file": (name, content, "application/jsonl")},
+            timeout=UPLOAD_TIMEOUT_SECONDS,
+        )
+
+    def delete_file(self, file_id: str) -> None:
+        """Delete a file; one that a batch still needs is refused."""
+        self._send("DELETE", f"{self._openai}/files/{segment(file_id)}", dict)
 
     def file(self, file_id: str) -> FileInfo:
         """One file's name, size and dates."""
-        return self._get(f"{self._openai}/files/{_segment(file_id)}", FileInfo.from_json)
+        return self._get(f"{self._openai}/files/{segment(file_id)}", FileInfo.from_json)
 
     def models(self) -> tuple[ModelInfo, ...]:
         """The models that batches can use."""
-        return self._get(f"{self._openai}/models", _page_of(ModelInfo.from_json)).data
+        return self._get(f"{self._openai}/models", page_of(ModelInfo.from_json)).data
 
-    @contextmanager
-    def download(self, file_id: str) -> Generator[Download, None, None]:
+    def usage(self, days: dict[str, str]) -> tuple[Json, ...]:
+        """What was delivered and charged by UTC day and model; ``days`` may hold ``from`` and ``to``."""
+        return self._get("/gridline/v1/usage", page_of(dict), days).data
+
+    def statement(self, days: dict[str, str]) -> Json:
+        """Opening and closing balance with every entry between; ``days`` may hold ``from`` and ``to``."""
+        return self._get("/gridline/v1/statement", dict, days)
+
+    def statement_sheet(self, days: dict[str, str]) -> AbstractContextManager[Download]:
+        """The statement as CSV, streamed."""
+        return self._stream("/gridline/v1/statement", days | {"format": "csv"})
+
+    def download(self, file_id: str) -> AbstractContextManager[Download]:
         """A file's content, streamed: memory does not grow with the file.
 
         Raises:
             ClientError: also in the middle of ``chunks`` when the connection breaks: what was read is a part.
         """
-        with (
-            self._failures(),
-            self._http.stream("GET", f"{self._openai}/files/{_segment(file_id)}/content") as answer,
-        ):
+        return self._stream(f"{self._openai}/files/{segment(file_id)}/content", {})
+
+    @contextmanager
+    def _stream(self, path: str, params: dict[str, str]) -> Generator[Download, None, None]:
+        with self._failures(), self._http.stream("GET", path, params=params) as answer:
             if answer.is_error:
                 answer.read()
-                raise _refusal(answer)
+                raise answers.refusal(answer)
             announced = answer.headers.get("content-length", "")
             yield Download(int(announced) if announced.isdigit() else None, answer.iter_bytes(CHUNK_BYTES))
 
     def _get(self, path: str, read: Callable[[Json], Read], params: dict[str, str] | None = None) -> Read:
-        answer = self._answer(path, params)
+        return self._send("GET", path, read, params=params)
+
+    def _send(self, method: str, path: str, read: Callable[[Json], Read], **more: Any) -> Read:
+        answer = self._answer(method, path, **more)
         try:
             return read(answer.json())
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise _unreadable(answer) from error
+            raise answers.unreadable(answer) from error
 
-    def _answer(self, path: str, params: dict[str, str] | None) -> httpx.Response:
+    def _answer(self, method: str, path: str, **more: Any) -> httpx.Response:
         with self._failures():
-            answer = self._http.get(path, params=params)
+            answer = self._http.request(method, path, **more)
         if answer.is_error:
-            raise _refusal(answer)
+            raise answers.refusal(answer)
         return answer
 
     @contextmanager
@@ -155,43 +219,3 @@ class Client:
             if not self._http.is_closed:
                 raise
             raise ClientError("This client was closed.", code="closed") from error
-
-
-def _page_of(read: Callable[[Json], Read]) -> Callable[[Json], Page[Read]]:
-    return partial(Page.of, read=read)
-
-
-def _split(base_url: str) -> tuple[str, str]:
-    """The server's root and the path of OpenAI's resources, from either kind of base URL."""
-    url = base_url.rstrip("/")
-    for path in ("/openai/v1", "/v1"):
-        if url.endswith(path):
-            return url.removesuffix(path), path
-    return url, "/openai/v1"
-
-
-def _segment(identifier: str) -> str:
-    # An id comes from a page's address: it must stay one segment of the path, never climb out of it.
-    return quote(identifier, safe="").replace(".", "%2E") or "-"
-
-
-def _refusal(answer: httpx.Response) -> ClientError:
-    """The error object of an answer, as wire.md's ``{"error": {message, type, param, code}}``."""
-    try:
-        error = answer.json()["error"]
-        message, code = str(error["message"]), error.get("code")
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return _unreadable(answer)
-    return ClientError(message, code=code, status=answer.status_code, request_id=_request_id(answer))
-
-
-def _unreadable(answer: httpx.Response) -> ClientError:
-    message = f"The API answered {answer.status_code} with something that is not its own: {answer.text[:MESSAGE_CHARS_MAX]}"
-    return ClientError(
-        message.strip(), code="unreadable", status=answer.status_code, request_id=_request_id(answer)
-    )
-
-
-def _request_id(answer: httpx.Response) -> str | None:
-    value: str | None = answer.headers.get("x-request-id")
-    return value

@@ -4,7 +4,7 @@ Unknown keys are ignored and missing ones read as null, so that an older client 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
@@ -66,6 +66,8 @@ class Account:
     available_nanos: int
     held_nanos: int
     limits: Mapping[str, Limit]
+    body: Json = field(default_factory=dict, repr=False, compare=False)
+    """The object as the API sent it."""
 
     @classmethod
     def from_json(cls, body: Json) -> "Account":
@@ -80,6 +82,7 @@ class Account:
                 name: Limit(given["limit"], given.get("current"))
                 for name, given in (body.get("limits") or {}).items()
             },
+            body=body,
         )
 
 
@@ -150,6 +153,8 @@ class FileInfo:
     purpose: str
     created_at: datetime | None
     expires_at: datetime | None
+    body: Json = field(default_factory=dict, repr=False, compare=False)
+    """The object as the API sent it."""
 
     @classmethod
     def from_json(cls, body: Json) -> "FileInfo":
@@ -161,6 +166,7 @@ class FileInfo:
             body.get("purpose") or "",
             instant(body.get("created_at")),
             instant(body.get("expires_at")),
+            body,
         )
 
 

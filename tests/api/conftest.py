@@ -5,6 +5,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from threading import Thread
 
 import httpx
@@ -12,12 +13,14 @@ import httpx2
 import openai
 import pytest
 from sqlalchemy import Engine, create_engine
+from tokenizers import Tokenizer, pre_tokenizers
+from tokenizers.models import BPE
 
-from api import rates
+from api import estimates, rates
 from api.app import create_app
 from api.serve import make_server
 from api.windows import Windows
-from gridline.batches import moves
+from gridline.batches import moves, validating
 from gridline.batches.states import Status
 from gridline.catalog import cards
 from gridline.customers import accounts, tokens
@@ -159,6 +162,22 @@ def qualified(database: Engine) -> None:
             cards.record_qualification(
                 work, card, engine_version="1", passed=True, tokens_per_second=100, details={}
             )
+
+
+@pytest.fixture
+def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qualified: None) -> None:
+    """A prepared chat model with one token a byte, for estimates and validation alike."""
+    folder = tmp_path / "models" / MODEL
+    folder.mkdir(parents=True)
+    alphabet = {char: number for number, char in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    tokenizer = Tokenizer(BPE(vocab=alphabet, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    template = "{% for m in messages %}{{ m.content }}{% endfor %}"
+    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": template}))
+    chosen = replace(read_settings({}), models_dir=str(folder.parent))
+    for module in (estimates, validating):
+        monkeypatch.setattr(module, "settings", lambda: chosen)
 
 
 def end(batch_id: object, status: str) -> None:

@@ -1,15 +1,10 @@
 """Estimates over HTTP: the hold's own number before there is a batch."""
 
-import json
 import logging
-from dataclasses import replace
-from pathlib import Path
 from threading import BoundedSemaphore
 from typing import Any
 
 import pytest
-from tokenizers import Tokenizer, pre_tokenizers
-from tokenizers.models import BPE
 
 from api import estimates
 from gridline import limits
@@ -17,26 +12,12 @@ from gridline.batches import validating
 from gridline.batches.tables import Batch
 from gridline.customers.tables import Account
 from gridline.db.work import unit_of_work
-from gridline.settings import read_settings
 from tests.api.conftest import LINES, MODEL, Customer, line
 
 CHAT = "/v1/chat/completions"
 
 
-@pytest.fixture(autouse=True)
-def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qualified: None) -> None:
-    """A prepared chat model with one token a byte, for estimates and validation alike."""
-    folder = tmp_path / "models" / MODEL
-    folder.mkdir(parents=True)
-    alphabet = {char: number for number, char in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
-    tokenizer = Tokenizer(BPE(vocab=alphabet, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.save(str(folder / "tokenizer.json"))
-    template = "{% for m in messages %}{{ m.content }}{% endfor %}"
-    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": template}))
-    chosen = replace(read_settings({}), models_dir=str(folder.parent))
-    for module in (estimates, validating):
-        monkeypatch.setattr(module, "settings", lambda: chosen)
+pytestmark = pytest.mark.usefixtures("prepared")
 
 
 def estimate(customer: Customer, file_id: str, **more: Any) -> Any:

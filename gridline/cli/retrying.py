@@ -1,0 +1,36 @@
+"""The failed lines of a batch as an input file of their own: the requests as they were, in their order."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
+
+from gridline.client import Batch, Client
+
+
+def failed_ids(client: Client, batch: Batch) -> set[str]:
+    """The custom_ids of the lines without a result; empty when every line has one."""
+    if batch.error_file_id is None:
+        return set()
+    with client.download(batch.error_file_id) as content:
+        return {json.loads(line)["custom_id"] for line in lines_of(content.chunks)}
+
+
+def write_failed(client: Client, batch: Batch, wanted: set[str], file: BinaryIO) -> int:
+    """Write the input lines with these custom_ids, in flat memory; how many."""
+    found = 0
+    with client.download(batch.input_file_id) as content:
+        for line in lines_of(content.chunks):
+            if json.loads(line)["custom_id"] in wanted:
+                file.write(line + b"\n")
+                found += 1
+    return found
+
+
+def lines_of(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines of a stream that are not blank, without their ends."""
+    rest = b""
+    for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from (line for line in whole if line.strip())
+    if rest.strip():
+        yield rest
