@@ -7,7 +7,7 @@ import pytest
 from tests.simulation.conftest import Live
 
 SEEDS = range(50)
-DEEP_SEEDS = range(1_000, 1_200)
+DEEP_SEEDS = range(1_000, 1_500)
 AT_ONCE = 5
 """Seeds a test: enough to share them between processes, few enough for the time that a test has."""
 
@@ -34,7 +34,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         first, _, end = asked.partition(":")
         params = list(chunks(range(int(first), int(end or int(first) + 1))))
     else:
-        deep = [pytest.param(one, marks=pytest.mark.trial) for one in chunks(DEEP_SEEDS)]
+        deep = [pytest.param(one, marks=pytest.mark.deep) for one in chunks(DEEP_SEEDS)]
         found = [range(seed, seed + 1) for seed in FOUND_BEFORE]
         params = [*chunks(SEEDS), *found, *deep]  # type: ignore[list-item]
     metafunc.parametrize("some_seeds", params, ids=lambda one: f"{one.start}-{one.stop - 1}")
