@@ -89,7 +89,7 @@ simulate: checks-dev ## Whole platforms from seeds, with faults: SEED=7 for one,
 	  --seeds $(if $(SEED),$(SEED),$(FROM):$$(($(FROM) + $(SEEDS))))
 
 .PHONY: trials
-trials: environments-dev ## Kills of every process, a thousand batches waiting, more seeds, planted bugs: alone on the machine
+trials: environments-dev ## Kills of every process, a thousand batches waiting, planted bugs: alone on the machine
 	@$(RUN) pytest -q -m trial $(T)
 
 # The tokens go from make to the suite through the environment: a command line shows in process lists.
