@@ -26,9 +26,9 @@ INSERT INTO files (id, account_id, purpose, filename, bytes, sha256, object_key,
     UNION ALL SELECT 'file-o' || n, account, 'batch_output', 'o.jsonl', 1, '0', 'x', at, batch FROM made;
 INSERT INTO batches (id, account_id, created_by, endpoint, input_file_id, completion_window, status, created_at,
         start_by, expires_at, in_progress_at, finalizing_at, completed_at, ended_at, validated_at, errors_total, total,
-        completed, failed, cancelled, input_tokens, output_tokens, output_file_id, any_line_ran)
+        completed, failed, cancelled, input_tokens, output_tokens, output_file_id, any_line_ran, parked_after)
     SELECT batch, account, 'token', '/v1/chat/completions', 'file-i' || n, '24h', 'completed', at, at + interval '12 h',
-        at + interval '24 h', at, at, at, at, at, 0, 1, 1, 0, 0, 2, 1, 'file-o' || n, true FROM made;
+        at + interval '24 h', at, at, at, at, at, 0, 1, 1, 0, 0, 2, 1, 'file-o' || n, true, 0 FROM made;
 INSERT INTO batch_events (batch_id, account_id, at, kind, actor, details)
     SELECT batch, account, at, kind, 'keeper', '{{}}' FROM made CROSS JOIN unnest(
         ARRAY['created', 'waiting', 'validated', 'held', 'in_progress', 'started', 'finalizing', 'completed']
