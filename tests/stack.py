@@ -115,6 +115,8 @@ class Stack:
 
     environment: dict[str, str]
     config: Settings
+    held: ExitStack = field(repr=False)
+    """What is closed with the stack: an SDK that nobody closes would leave its connection to the garbage collector."""
 
     def gridline(self, *arguments: str, check: bool = True) -> str:
         """What the command prints, run on this stack."""
@@ -131,9 +133,8 @@ class Stack:
         shown = dict(line.split("\t") for line in self.gridline("ops", "account", name).splitlines())
         self.gridline("ops", "grant", name, credits_, "--why", "test", "--key", "test")
         token = self.gridline("ops", "token", name).strip()
-        sdk = OpenAI(
-            base_url=f"{self.config.public_api_url}/openai/v1", api_key=token, timeout=60, max_retries=0
-        )
+        base = f"{self.config.public_api_url}/openai/v1"
+        sdk = self.held.enter_context(OpenAI(base_url=base, api_key=token, timeout=60, max_retries=0))
         return Customer(shown["account"], name, token, self.config.public_api_url, sdk)
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
@@ -233,8 +234,8 @@ def _free_ports() -> list[int]:
 @contextmanager
 def running_stack() -> Iterator[Stack]:
     """A real stack with both packaged models qualified; the fixture ``stack`` shares one among all tests."""
-    with new_environment() as environment:
-        one = Stack(environment, read_settings(environment))
+    with new_environment() as environment, ExitStack() as held:
+        one = Stack(environment, read_settings(environment), held)
         child = _start(environment)
         try:
             for model in (CHAT, EMBEDDING):

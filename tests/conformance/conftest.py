@@ -9,6 +9,7 @@ Read from the environment, since a command line shows in process lists:
 import os
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -93,15 +94,16 @@ def _details(model: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def operator(request: pytest.FixtureRequest) -> Stack:
+def operator(request: pytest.FixtureRequest) -> Iterator[Stack]:
     """The operator's side of the service: fault hooks, the books, new accounts. Only a stack of ours has one."""
     if given("BASE_URL"):
         pytest.skip("needs the operator's side of the service")
     if given("STACK") == "running":
         environment = inherited_environment()
-        return Stack(environment, read_settings(environment))
-    stack: Stack = request.getfixturevalue("stack")
-    return stack
+        with ExitStack() as held:
+            yield Stack(environment, read_settings(environment), held)
+        return
+    yield request.getfixturevalue("stack")
 
 
 def joined(base_url: str, token: str) -> Service:

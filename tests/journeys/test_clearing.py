@@ -13,9 +13,10 @@ TASKS = ("validate", "hold_credits", "wait_for_capacity", "infer_partition", "co
 
 def ended(stack: Stack, customer: Customer, status: str) -> str:
     """A batch that has ended this way."""
-    lines: list[Any] = [
-        chat_line(n, "Say yes.", tokens=8) for n in range(2 if status in {"completed", "failed"} else 100)
-    ]
+    lines: list[Any] = [chat_line(n, "Say yes.", tokens=8) for n in range(2)]
+    if status in {"cancelled", "expired"}:
+        # Long enough to be stopped midway on a fast machine.
+        lines = [chat_line(n, f"Tell a long story about {n} ships.", tokens=64) for n in range(100)]
     batch = customer.create([*lines, "no JSON"] if status == "failed" else lines)
     if status in {"cancelled", "expired"}:
         eventually(lambda: some_done(customer, batch.id), seconds=180, what="some lines are done", every=0.2)
