@@ -183,6 +183,13 @@ def test_a_foreign_batch_is_not_found(run: Run, bob: Customer) -> None:
         assert "No batch found" in run("batches", command, batch, *words, status=1).stderr
 
 
+# What runs in a background job inherits that Ctrl-C is ignored; a person's shell ignores it for nobody.
+AS_A_PERSON = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from gridline.cli.main import main; main(prog_name='gridline')"
+)
+
+
 class Terminal:
     """A command in a pseudo-terminal of its own, as a person runs it."""
 
@@ -192,7 +199,7 @@ class Terminal:
             **os.environ, "OPENAI_BASE_URL": address, "OPENAI_API_KEY": token, "TERM": "xterm", "COLUMNS": "120",
         }  # fmt: skip
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "gridline.cli.main", *words],
+            [sys.executable, "-c", AS_A_PERSON, *words],
             stdin=there, stdout=there, stderr=there, env=variables, start_new_session=True,
         )  # fmt: skip
         os.close(there)
@@ -209,10 +216,14 @@ class Terminal:
 
     def end(self) -> int:
         """Wait for its end and read what is left; its exit status."""
-        status = self.process.wait(60)
+        limit = time.monotonic() + 60
+        while self.process.poll() is None:
+            assert time.monotonic() < limit, self.seen
+            self._read()
+            time.sleep(0.02)
         self._read()
         os.close(self._here)
-        return status
+        return self.process.returncode
 
     def type(self, text: str) -> None:
         """As from a keyboard."""
