@@ -7,7 +7,7 @@ import click
 from gridline.cli.connection import days as of_days
 from gridline.cli.connection import with_client
 from gridline.cli.output import Output
-from gridline.cli.saving import save
+from gridline.cli.saving import into, save
 from gridline.client import Client
 from gridline.client.objects import instant
 from gridline.money import credits_text
@@ -39,9 +39,7 @@ def usage(client: Client, out: Output, days: dict[str, str]) -> None:
 @click.command()
 @of_days
 @click.option("--csv", "as_csv", is_flag=True, help="As CSV, for a spreadsheet; any number of entries.")
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Into this file; with --csv."
-)
+@into("Into this file; with --csv.")
 @with_client
 def statement(
     client: Client, out: Output, days: dict[str, str], *, as_csv: bool, output: Path | None

@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
-from gridline.cli.connection import Command, with_client
+from gridline.cli.connection import with_client
 from gridline.cli.output import Output, say
 from gridline.cli.results import end, results, retry
-from gridline.cli.saving import INTO
+from gridline.cli.saving import INTO, Command, into
 from gridline.cli.sending import ENDPOINTS, create_once, endpoint_of, input_id
 from gridline.cli.showing import parts, progress
 from gridline.cli.watching import watch
@@ -94,12 +94,7 @@ def show(client: Client, out: Output, batch_id: str) -> None:
 
 @batches.command("watch")
 @click.argument("batch_id")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the results into this file at the end.",
-)
+@into("Write the results into this file at the end.")
 @with_client
 def watch_batch(client: Client, out: Output, batch_id: str, output: Path | None) -> None:
     """Follow a batch until it has ended.

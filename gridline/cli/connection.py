@@ -1,16 +1,14 @@
 """Where the API is, with which token, and how the answer is shown: options that every customer's command shares."""
 
-from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 import click
 
 from gridline.cli.output import Output
+from gridline.cli.saving import Command
 from gridline.client import Client
 from gridline.settings import settings
-
-Command = Callable[..., None]
 
 
 def with_client(command: Command) -> Command:

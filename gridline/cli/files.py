@@ -9,7 +9,8 @@ from gridline.cli.connection import with_client
 from gridline.cli.output import Output, say
 from gridline.cli.saving import INTO, save
 from gridline.cli.sending import ENDPOINTS, endpoint_of, input_id, upload
-from gridline.client import Client, FileInfo
+from gridline.cli.showing import where
+from gridline.client import Client, FileInfo, LineError
 
 HAS_ERRORS = 1
 
@@ -79,8 +80,7 @@ def check(client: Client, out: Output, file: str, endpoint: str | None, window: 
     wrong = found.get("errors") or {}
     out.one(found, [("file", file_id), *_cost(found), ("wrong lines", wrong.get("total"))])
     for one in [] if out.as_json else wrong.get("data", ()):
-        where = "" if one.get("line") is None else f"line {one['line']}: "
-        say(f"{where}{one['message']}")
+        say(where(LineError.from_json(one)))
     if wrong:
         raise SystemExit(HAS_ERRORS)
 

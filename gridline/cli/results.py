@@ -10,7 +10,7 @@ import click
 from gridline.cli import retrying
 from gridline.cli.connection import with_client
 from gridline.cli.output import Output, say
-from gridline.cli.saving import INTO, opened, save
+from gridline.cli.saving import INTO, into, opened, save
 from gridline.cli.sending import create_once
 from gridline.cli.showing import parts, progress, where
 from gridline.cli.watching import exit_status
@@ -51,12 +51,7 @@ def results(
 
 @click.command()
 @click.argument("batch_id")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Only write the lines into this file.",
-)
+@into("Only write the lines into this file.")
 @with_client
 def retry(client: Client, out: Output, batch_id: str, output: Path | None) -> None:
     """Make a batch of the lines that have no result."""

@@ -1,7 +1,7 @@
 """Downloads: to stdout or into a file, which appears under its name only when it is whole."""
 
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -12,9 +12,15 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 
 from gridline.client import Download
 
-INTO = click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Into this file; default: stdout."
-)
+Command = Callable[..., None]
+
+
+def into(told: str) -> Callable[[Command], Command]:
+    """The option of a file to write into, with what it does there."""
+    return click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help=told)
+
+
+INTO = into("Into this file; default: stdout.")
 
 
 def save(download: Download, path: Path | None) -> None:

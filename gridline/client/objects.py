@@ -66,8 +66,6 @@ class Account:
     available_nanos: int
     held_nanos: int
     limits: Mapping[str, Limit]
-    body: Json = field(default_factory=dict, repr=False, compare=False)
-    """The object as the API sent it."""
 
     @classmethod
     def from_json(cls, body: Json) -> "Account":
@@ -82,7 +80,6 @@ class Account:
                 name: Limit(given["limit"], given.get("current"))
                 for name, given in (body.get("limits") or {}).items()
             },
-            body=body,
         )
 
 
