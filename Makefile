@@ -40,7 +40,8 @@ checks-dev: python
 	@$(INSTALL) platform dev
 
 .PHONY: demo
-demo: environments ## Install, start everything, run sample batches, stay up until Ctrl-C (DEMO_ONCE=1: end after them)
+demo: export GRIDLINE_PROFILE := $(or $(PROFILE),$(GRIDLINE_PROFILE))
+demo: environments ## Install, start everything, run sample batches, stay up until Ctrl-C (DEMO_ONCE=1: end after them; PROFILE=gridport: another dialect)
 	@$(GRIDLINE) gridline.operate.demo $(if $(DEMO_ONCE),--once)
 
 .PHONY: up
@@ -72,11 +73,11 @@ test-fast: checks-dev ## The domain's and the house's tests, under 30 s: no serv
 .PHONY: test
 test: environments-dev browser lint types ## All tests that show the product works, at most 20 minutes
 	@$(RUN) pytest -q -n 2 -m "not programs and not stack and not engine and not airflow and not browser and not deep and not trial" $(T)
-	@$(RUN) pytest -q -n 2 -m "programs and not deep" $(T)
+	@$(RUN) pytest -q -n 2 -m "programs and not deep and not trial" $(T)
 	@$(RUN) pytest -q -m "(stack or engine or airflow or browser) and not deep and not trial" $(T)
 
 .PHONY: test-deep
-test-deep: environments-dev browser conformance-clients ## The long tests, at most 40 minutes more
+test-deep: environments-dev browser conformance-clients accessibility-rules ## The long tests, at most 40 minutes more
 	@$(RUN) pytest -q -n 2 -m "deep and not stack and not conformance and not trial" $(T)
 	@$(RUN) pytest -q -m "deep and conformance and not stack" $(T)
 	@$(RUN) pytest -q -m "deep and stack" $(T)
@@ -89,7 +90,7 @@ simulate: checks-dev ## Whole platforms from seeds, with faults: SEED=7 for one,
 	  --seeds $(if $(SEED),$(SEED),$(FROM):$$(($(FROM) + $(SEEDS))))
 
 .PHONY: trials
-trials: environments-dev ## Kills of every process, a thousand batches waiting, planted bugs: alone on the machine
+trials: environments-dev ## Kills of every process, the runbooks, Celery workers, a thousand waiting batches, 50,000 lines, planted bugs: alone on the machine
 	@$(RUN) pytest -q -m trial $(T)
 
 # The tokens go from make to the suite through the environment: a command line shows in process lists.
@@ -101,13 +102,16 @@ conformance: $(if $(BASE_URL)$(CONFORMANCE_BASE_URL),,environments-dev) conforma
 	@$(RUN) pytest -q -m conformance $(if $(BASE_URL)$(CONFORMANCE_BASE_URL),tests/conformance,--write-conformance $(T))
 
 # The old openai-python, and openai-node.
-NODE_CLIENT = tests/conformance/node
 .PHONY: conformance-clients
-conformance-clients: checks-dev $(NODE_CLIENT)/node_modules/.package-lock.json
+conformance-clients: checks-dev tests/conformance/node/node_modules/.package-lock.json
 	@$(INSTALL) openai-oldest
 
-$(NODE_CLIENT)/node_modules/.package-lock.json: $(NODE_CLIENT)/package-lock.json | checks-dev
-	@cd $(NODE_CLIENT) && PATH="$(CURDIR)/.venv/bin:$$PATH" npm ci --silent && touch node_modules/.package-lock.json
+# The rules of axe-core, which the dashboard's pages are held to.
+.PHONY: accessibility-rules
+accessibility-rules: tests/dashboard/node/node_modules/.package-lock.json
+
+%/node_modules/.package-lock.json: %/package-lock.json | checks-dev
+	@cd $* && PATH="$(CURDIR)/.venv/bin:$$PATH" npm ci --silent && touch node_modules/.package-lock.json
 
 # The browser tests need a real Chromium; as root it is installed here, else they say how.
 .PHONY: browser
@@ -120,11 +124,16 @@ browser:
 	else echo "No Chromium: the browser tests will fail. Install the packages chromium and chromium-driver."; fi
 
 .PHONY: bench
-bench: bench-overhead bench-api bench-ledger ## Every benchmark
+bench: bench-overhead bench-engine bench-api bench-ledger bench-requests ## Every benchmark
 
 .PHONY: bench-overhead
 bench-overhead: environments ## Seconds from create to completed beside an empty DAG of the same tasks
 	@$(GRIDLINE) bench.overhead
+
+QUESTIONS ?= $(wildcard ../shared/data/gsm8k-test.jsonl)
+.PHONY: bench-engine
+bench-engine: environments ## Batches beside vLLM's run_batch (QUESTIONS=file.jsonl; ENGINE_BENCH="--lines 200 …")
+	@$(GRIDLINE) bench.engine $(if $(QUESTIONS),--questions "$(QUESTIONS)") $(ENGINE_BENCH)
 
 .PHONY: openapi
 openapi: checks-dev ## Write docs/openapi.json anew from the code
@@ -134,6 +143,10 @@ openapi: checks-dev ## Write docs/openapi.json anew from the code
 bench-api: environments ## Uploads beside nginx, polls beside hello world, checking a file beside a bare parser
 	@$(GRIDLINE) bench.api
 	@$(GRIDLINE) bench.checking
+
+.PHONY: bench-requests
+bench-requests: environments ## What the request log costs a batch of 50,000 lines, and how fast it answers
+	@$(GRIDLINE) bench.request_log
 
 .PHONY: bench-ledger
 bench-ledger: environments ## Holds and settlements beside the database's own benchmark

@@ -10,10 +10,11 @@ from api.reference.operations import operation
 from gridline import limits
 from gridline.batches import events, reading
 from gridline.clock import unix
-from gridline.customers import accounts, daily
+from gridline.customers import accounts, spending
 from gridline.db.work import reading as reading_only
 from gridline.ledger import reading as books
 from gridline.money import credits_text
+from gridline.profiles.profile import current
 
 blueprint = queries.strict(auth.guard(Blueprint("account", __name__)))
 
@@ -26,7 +27,7 @@ def show_account() -> dict[str, Any]:
     with reading_only() as work:
         account = accounts.get(work, account_id)
         balances = books.balance(work, account_id)
-        today = daily.use_of(work, account)
+        today, month = spending.today(work, account), spending.this_month(work, account)
     return {
         "id": account.id,
         "object": "account",
@@ -38,6 +39,8 @@ def show_account() -> dict[str, Any]:
             "stored_bytes": {"limit": limits.ACCOUNT_STORED_BYTES_MAX, "current": account.files_bytes},
             "leases": {"limit": account.leases_max},
             "daily_credits": today.shown(),
+            "monthly_budget": None if month is None else month.shown(),
+            "retention_days": {"limit": account.retention_days} if current().retention_by_account else None,
         },
         "balance": {
             "available": credits_text(balances.available_nanos),

@@ -6,18 +6,26 @@ from api import (
     account,
     answers,
     batches,
+    budget,
     errors,
     estimates,
+    explained,
     files,
     health,
+    messages,
     models,
+    platform,
     pricing,
     rates,
+    request_log,
     results,
+    sessions,
     statements,
+    tokens,
     tracing,
     uploads,
     waits,
+    webhooks,
 )
 from api.reference import pages
 from gridline.profiles.profile import Profile, current
@@ -42,11 +50,29 @@ def create_app(profile: Profile | None = None) -> Flask:
     tracing.install(app)
     errors.install(app)
     rates.install(app)
+    sessions.welcome_nanos()  # a setting that cannot be used is said at the start, not to the first customer
     for number, base in enumerate(profile.base_paths):
         for blueprint in (files.blueprint, uploads.blueprint, batches.blueprint, models.blueprint):
             app.register_blueprint(blueprint, url_prefix=base, name=f"{blueprint.name}{number}")
-    for one in (account, results, statements, estimates, pricing, waits):
+    for one in (
+        account,
+        budget,
+        explained,
+        results,
+        statements,
+        estimates,
+        platform,
+        pricing,
+        waits,
+        webhooks,
+        messages,
+        sessions,
+        tokens,
+    ):
         app.register_blueprint(one.blueprint, url_prefix=OWN_PATH)
+    if profile.request_log_days:
+        app.register_blueprint(request_log.blueprint, url_prefix=OWN_PATH)
+    app.register_blueprint(sessions.entrance, url_prefix=OWN_PATH)
     app.register_blueprint(health.blueprint)
     app.register_blueprint(pages.blueprint)
     return app

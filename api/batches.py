@@ -32,6 +32,7 @@ blueprint = queries.strict(auth.guard(Blueprint("batches", __name__)))
         "object_above_max_properties",
         "integer_below_min_value",
         "integer_above_max_value",
+        "input_expires_too_early",
         "not_found",
         "idempotency_conflict",
         "limit_exceeded",
@@ -70,12 +71,19 @@ def create_batch() -> Response:
 )
 def list_batches() -> dict[str, Any]:
     """One page of the account's batches, newest first."""
+    return page_of_batches()
+
+
+def page_of_batches(*, explained: bool = False) -> dict[str, Any]:
+    """The page that the query asks for; ``explained``: with all that is known of each batch."""
     limit = paging.query_limit(default=limits.BATCHES_PAGE_DEFAULT, most=limits.BATCHES_PAGE_MAX)
     after = paging.query("after")
     if after is not None:
         checked_id(after, param="after")
     with reading_only() as work:
-        data, has_more = reading.page(work, account_id=auth.caller().account_id, after=after, limit=limit)
+        data, has_more = reading.page(
+            work, account_id=auth.caller().account_id, after=after, limit=limit, explained=explained
+        )
     return paging.page_object(data, has_more=has_more)
 
 

@@ -12,6 +12,8 @@ RETRY_AFTER_SECONDS = 2
 LIMIT_RETRY_AFTER_SECONDS = 60
 """No SDK sleeps longer than this for us; some would give up, some would sleep for whatever we say."""
 
+CAUSE_CHARS_MAX = 500
+
 _LOG = logging.getLogger("gridline.api")
 _CODES = {
     404: ("unknown_url", "There is nothing at this address. See the API reference for the paths."),
@@ -30,8 +32,8 @@ def install(app: Flask) -> None:
 
 
 def _ours(error: GridlineError) -> Response:
-    if error.status >= 500 and not error.retryable:  # noqa: PLR2004 - HTTP's own border
-        _LOG.error("An error that should never show itself.", exc_info=error)
+    if error.status >= 500:  # noqa: PLR2004 - HTTP's own border
+        _tell(error)
     response = jsonify(error.body())
     response.status_code = error.status
     _advise(response, retryable=error.retryable)
@@ -42,6 +44,15 @@ def _ours(error: GridlineError) -> Response:
     if isinstance(error, LimitExceeded):
         response.headers["Retry-After"] = str(LIMIT_RETRY_AFTER_SECONDS)
     return response
+
+
+def _tell(error: GridlineError) -> None:
+    """A bug whole; of what is away what it said first, since the rest may repeat what was asked of it."""
+    if not error.retryable:
+        _LOG.error("An error that should never show itself.", exc_info=error)
+        return
+    cause = str(error.__cause__ or "").strip().partition("\n")[0]
+    _LOG.warning("%s %s", error.message, cause[:CAUSE_CHARS_MAX])
 
 
 def _framework(error: HTTPException) -> Response:

@@ -12,7 +12,7 @@ from api.reference.operations import operation
 from gridline import limits, storage
 from gridline.batches import intake
 from gridline.batches.requests import ESTIMATE_KEYS, parse_estimate
-from gridline.catalog import cards
+from gridline.catalog import offering
 from gridline.db.work import reading
 from gridline.errors import NotFound, Unavailable
 from gridline.lines.estimating import Guess, guess_file
@@ -51,15 +51,14 @@ def create_estimate() -> dict[str, Any]:
 def _guess(account_id: str, file_id: str, endpoint: str) -> Guess:
     with reading() as work:
         file = intake.input_file(work, account_id, file_id)
-        offered = {card.id: card for card in cards.listed(work)}
+        rules = offering.rules(work, account_id, endpoint)
     try:
         with _turn():
             return guess_file(
                 storage.store(),
+                rules,
                 file_key=file.object_key,
                 file_bytes=file.bytes,
-                endpoint=endpoint,
-                cards=offered,
                 models_folder=settings().models_folder,
             )
     except ObjectMissing:

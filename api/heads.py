@@ -56,6 +56,7 @@ class JsonErrorTask(ErrorTask):  # type: ignore[misc] # waitress ships no types
         self.response_headers += [
             ("Content-Type", "application/json"),
             ("x-request-id", request_id),
+            ("openai-processing-ms", "0"),  # nothing was done with it
             ("X-Content-Type-Options", "nosniff"),
         ]
         if error.code != _SERVER_ERROR:

@@ -66,8 +66,8 @@ def query_days(now: datetime) -> Days:
     Raises:
         InvalidRequest: no date, the wrong way round, or more days than one answer covers.
     """
-    last = _query_day("to") or Days.of(now).last
-    days = Days(_query_day("from") or last.replace(day=1), last)
+    last = query_day("to") or Days.of(now).last
+    days = Days(query_day("from") or last.replace(day=1), last)
     if days.first > days.last or days.last - days.first >= timedelta(days=limits.STATEMENT_DAYS_MAX):
         raise InvalidRequest(
             f"Invalid 'from': expected a day up to 'to' ({days.last}), at most {limits.STATEMENT_DAYS_MAX} days in all, "
@@ -78,7 +78,12 @@ def query_days(now: datetime) -> Days:
     return days
 
 
-def _query_day(name: str) -> date | None:
+def query_day(name: str) -> date | None:
+    """A UTC day, if one is given.
+
+    Raises:
+        InvalidRequest: another text than YYYY-MM-DD, or no day of a calendar.
+    """
     text = query(name)
     if text is None:
         return None

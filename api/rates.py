@@ -1,4 +1,4 @@
-"""How much may come in a short time: requests of an account, bytes in and out, wrong tokens from one address.
+"""How much may come in a short time: requests, bytes, messages of an account, wrong tokens and sign-ins from one address.
 
 Counted in the storage that GRIDLINE_RATE_STORAGE names; memory:// counts in this process alone.
 """
@@ -7,6 +7,7 @@ import ipaddress
 import math
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from hashlib import sha256
 
 from flask import Flask, Response, g, request
 from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute
@@ -48,9 +49,33 @@ ESTIMATES = Rate(
     "estimates", RateLimitItemPerMinute, "estimates_per_minute", "estimates",
     "estimates of your account in a minute", f"An estimate reads the whole file. {_MORE}",
 )  # fmt: skip
+MESSAGES = Rate(
+    "messages", RateLimitItemPerHour, "messages_per_hour", "messages",
+    "messages of your account in an hour", "Put what belongs together into one message.",
+)  # fmt: skip
+WEBHOOK_TESTS = Rate(
+    "webhook_tests", RateLimitItemPerMinute, "webhook_tests_per_minute", "tests",
+    "test events of your account in a minute", "The deliveries of the webhook say what came of those before.",
+)  # fmt: skip
 WRONG_TOKENS = Rate(
     "wrong_tokens", RateLimitItemPerMinute, "wrong_tokens_per_minute", "requests",
     "requests with a wrong API key from your address in a minute", "Check the key: a good one is always let in.",
+)  # fmt: skip
+SIGN_INS_OF_ADDRESS = Rate(
+    "sign_ins_of_address", RateLimitItemPerMinute, "sign_ins_of_address_per_minute", "sign-ins",
+    "sign-ins from your address in a minute", "A session lasts for days: sign in once and keep it.",
+)  # fmt: skip
+SIGN_INS_OF_EMAIL = Rate(
+    "sign_ins_of_email", RateLimitItemPerMinute, "sign_ins_of_email_per_minute", "sign-ins",
+    "sign-ins with this e-mail in a minute", "Your sessions and tokens go on as before.",
+)  # fmt: skip
+SIGN_UPS_OF_ADDRESS = Rate(
+    "sign_ups_of_address", RateLimitItemPerHour, "sign_ups_of_address_per_hour", "sign-ups",
+    "sign-ups from your address in an hour", _MORE,
+)  # fmt: skip
+SIGN_UPS_OF_EMAIL = Rate(
+    "sign_ups_of_email", RateLimitItemPerHour, "sign_ups_of_email_per_hour", "sign-ups",
+    "sign-ups with this e-mail in an hour", "If you have signed up before, sign in.",
 )  # fmt: skip
 
 
@@ -90,6 +115,26 @@ def count_wrong_token() -> None:
         RateExceeded: too many from this address within the minute.
     """
     _take(WRONG_TOKENS, _network(request.remote_addr), limits.WRONG_TOKENS_PER_MINUTE_MAX)
+
+
+def admit_sign_in(email: str) -> None:
+    """Count a sign-in before its password is looked at, right or wrong, so that guessing is slow.
+
+    Raises:
+        RateExceeded: too many from this address, or with this e-mail, within the minute.
+    """
+    _take(SIGN_INS_OF_ADDRESS, _network(request.remote_addr), limits.SIGN_INS_OF_ADDRESS_PER_MINUTE_MAX)
+    _take(SIGN_INS_OF_EMAIL, _unread(email), limits.SIGN_INS_OF_EMAIL_PER_MINUTE_MAX)
+
+
+def admit_sign_up(email: str) -> None:
+    """Count a sign-up before anything is looked up, so that nobody can ask for many e-mails whether they are known.
+
+    Raises:
+        RateExceeded: too many from this address, or with this e-mail, within the hour.
+    """
+    _take(SIGN_UPS_OF_ADDRESS, _network(request.remote_addr), limits.SIGN_UPS_OF_ADDRESS_PER_HOUR_MAX)
+    _take(SIGN_UPS_OF_EMAIL, _unread(email), limits.SIGN_UPS_OF_EMAIL_PER_HOUR_MAX)
 
 
 def admit_upload(account_id: str, content_length: int | None) -> None:
@@ -133,6 +178,24 @@ def admit_estimate(account_id: str) -> None:
     _take(ESTIMATES, account_id, limits.ESTIMATES_PER_MINUTE_MAX)
 
 
+def admit_message(account_id: str) -> None:
+    """Count a message to the operator that is about to be stored.
+
+    Raises:
+        RateExceeded: the account had its messages of this hour.
+    """
+    _take(MESSAGES, account_id, limits.MESSAGES_PER_HOUR_MAX)
+
+
+def admit_webhook_test(account_id: str) -> None:
+    """Count a test event that is about to be sent.
+
+    Raises:
+        RateExceeded: the account had its test events of this minute.
+    """
+    _take(WEBHOOK_TESTS, account_id, limits.WEBHOOK_TESTS_PER_MINUTE_MAX)
+
+
 def _uploads(account_id: str) -> tuple[RateLimitItem, str]:
     return _item(UPLOADS, limits.UPLOADED_BYTES_PER_HOUR_MAX), account_id
 
@@ -148,6 +211,11 @@ def _take(rate: Rate, key: str, amount: int, cost: int = 1) -> None:
 @lru_cache(maxsize=256)
 def _item(rate: Rate, amount: int) -> RateLimitItem:
     return rate.window(amount, namespace=f"gridline-{rate.name}")
+
+
+def _unread(email: str) -> str:
+    """The e-mail as a key: the storage that counts has no need to know it."""
+    return sha256(email.encode()).hexdigest()
 
 
 def _network(address: str | None) -> str:

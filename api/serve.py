@@ -64,12 +64,24 @@ def make_server(app: Flask, host: str, port: int) -> Any:
         cleanup_interval=WATCH_SECONDS,
         ident="gridline",
         clear_untrusted_proxy_headers=True,
+        **_proxy(settings().trusted_proxy),
     )
     for listener in listeners.values():
         if isinstance(listener, BaseWSGIServer):
             listener.channel_class = Channel
             listener.maintenance = partial(_maintain, listener)
     return server
+
+
+def _proxy(address: str) -> dict[str, Any]:
+    """Whose word counts for where a caller is: of several addresses the last, which that proxy saw itself."""
+    if not address:
+        return {}
+    return {
+        "trusted_proxy": address,
+        "trusted_proxy_count": 1,
+        "trusted_proxy_headers": {"x-forwarded-for"},
+    }
 
 
 def _connections_max() -> int:

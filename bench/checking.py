@@ -24,6 +24,7 @@ from gridline.catalog.cards import catalogue
 from gridline.errors import GridlineError
 from gridline.lines.checking import READ_BYTES, check_file
 from gridline.lines.reading import PhysicalLine, physical_lines
+from gridline.lines.rules import Rules
 from gridline.lines.schema_judge import SchemaJudge
 from gridline.lines.screening import Screening
 from gridline.lines.sizing import Pending, Sizer
@@ -93,10 +94,14 @@ def blocks(path: Path) -> Iterator[bytes]:
                 held = []
 
 
+def rules() -> Rules:
+    """What the lines are held to."""
+    return Rules(ENDPOINT, {CHAT_MODEL: catalogue()[CHAT_MODEL]})
+
+
 def screening(models_folder: Path) -> Screening:
     """What checks one file's lines."""
-    cards = {CHAT_MODEL: catalogue()[CHAT_MODEL]}
-    return Screening(ENDPOINT, cards, models_folder=models_folder, judge=SchemaJudge())
+    return Screening(rules(), models_folder=models_folder, judge=SchemaJudge())
 
 
 def physical(block: bytes) -> Iterator[PhysicalLine]:
@@ -178,9 +183,12 @@ def whole_check(folder: Path, models_folder: Path) -> dict[str, float]:
     """The whole check of the stored file, in this process."""
     start, cpu = time.monotonic(), time.process_time()
     found = check_file(
-        Store(folder.as_uri()), file_key=FILE_KEY, batch_id="batch_bench", endpoint=ENDPOINT,
-        cards={CHAT_MODEL: catalogue()[CHAT_MODEL]}, models_folder=models_folder,
-    )  # fmt: skip
+        Store(folder.as_uri()),
+        rules(),
+        file_key=FILE_KEY,
+        batch_id="batch_bench",
+        models_folder=models_folder,
+    )
     return {
         "lines": found.total,
         "errors": found.errors_total,

@@ -29,7 +29,7 @@ from gridline.db.work import Work, make_engine, unit_of_work
 from gridline.errors import GridlineError, Unavailable
 from gridline.files.tables import File
 from gridline.ledger import holding, posting, proving, settling
-from gridline.operate import postgres
+from gridline.operate import postgres, provisioning
 
 CLIENTS = 8
 PAIRS_A_ROUND = 60
@@ -158,9 +158,9 @@ def main() -> int:
             cluster = postgres.Postgres(folder / "postgres", servers.free_port(), folder / "secrets")
             child = cluster.start()
             try:
-                cluster.provision()
+                provisioning.provision_embedded(cluster)
                 with cluster.connect("postgres") as connection:
-                    cluster.create_database(connection, "pgbench", postgres.OWNER)
+                    provisioning.create_database(connection, "pgbench", postgres.OWNER)
                 owner = create_engine(cluster.url(postgres.OWNER, "gridline"))
                 with owner.begin() as migrating:
                     migrate(migrating)

@@ -20,7 +20,7 @@ from flask import Flask
 
 from api.serve import make_server
 from gridline.errors import Unavailable
-from gridline.operate import postgres
+from gridline.operate import postgres, provisioning
 from gridline.operate.stack.process_control import die_with_parent
 from gridline.settings import ROOT, inherited_environment
 
@@ -75,7 +75,7 @@ def ours(folder: Path) -> Iterator[Ours]:
     cluster = postgres.Postgres(folder / "postgres", free_port(), folder / "secrets")
     child = cluster.start()
     try:
-        cluster.provision()
+        provisioning.provision_embedded(cluster)
         port = free_port()
         environment = _clean_environment() | {
             "GRIDLINE_DATABASE_URL": cluster.url(postgres.APP, "gridline"),

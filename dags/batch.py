@@ -77,17 +77,20 @@ def batch() -> None:
         return finishing.collate(str(run_id))
 
     # The only teardown, and no setup: it runs after failed, skipped and killed tasks alike. Its failure does not hide
-    # theirs (on_failure_fail_dagrun stays False), and the keeper settles what it could not.
+    # theirs (on_failure_fail_dagrun stays False). A run that left something undone is the keeper's to end.
     @teardown
     @task
     def settle(run_id: str | None = None) -> str:
         from gridline.batches import finishing
 
-        return finishing.finish(str(run_id), run_over=True)
+        return finishing.settle(str(run_id))
 
     partitions = validate()
     infer_partition = InferPartition.partial(
-        task_id="infer_partition", pool="gpu_jobs", map_index_template="partition {{ task.partition }}"
+        task_id="infer_partition",
+        pool="gpu_jobs",
+        queue="gpu",
+        map_index_template="partition {{ task.partition }}",
     ).expand(partition=partitions)
 
     partitions >> hold_credits() >> WaitForCapacity(task_id="wait_for_capacity") >> infer_partition

@@ -4,4 +4,4 @@ from dashboard.asgi import app
 from gridline.settings import settings
 
 if __name__ == "__main__":
-    app.run(config={"server.port": settings().dashboard_port, "server.address": "127.0.0.1"})
+    app.run(config={"server.port": settings().dashboard_port, "server.address": settings().dashboard_host})

@@ -15,7 +15,12 @@ from pathlib import Path
 from starlette.middleware import Middleware
 from streamlit.starlette import App
 
+from dashboard import transfers
 from dashboard.headers import SafeHeaders
 from dashboard.routes import ROUTES
 
-app = App(Path(__file__).parent / "main.py", routes=ROUTES, middleware=[Middleware(SafeHeaders)])
+app = App(
+    Path(__file__).parent / "main.py",
+    routes=[*transfers.ROUTES, *ROUTES],
+    middleware=[Middleware(SafeHeaders)],
+)

@@ -24,6 +24,13 @@ def frame(errors: Sequence[LineError]) -> "pd.DataFrame":
     return table.astype({"Line": "Int64"})
 
 
+def of_lines(lines: Sequence[tuple[str, str]]) -> "pd.DataFrame":
+    """Failed lines: the customer's own id and what was said."""
+    import pandas as pd
+
+    return pd.DataFrame(list(lines), columns=["custom_id", "Message"])
+
+
 def as_csv(errors: Sequence[LineError]) -> bytes:
     """The errors as CSV, in UTF-8; cells that would be formulas begin with an apostrophe."""
     out = io.StringIO()

@@ -46,6 +46,21 @@ def price(price_nanos: int) -> str:
     return f"{amount(price_nanos * PRICE_TOKENS)} per million tokens"
 
 
+def change(text: str) -> str:
+    """The API's decimal text of what was added or taken, with its sign; nothing for none.
+
+    >>> change("1.500000000"), change("-0.000001000"), change("0.000000000")
+    ('+1.50', '-0.000001', '')
+    """
+    shown = trimmed(text)
+    return "" if shown in ("0.00", "-0.00") else shown if shown.startswith("-") else f"+{shown}"
+
+
+def instant(seconds: int) -> datetime:
+    """The instant of whole Unix seconds, in UTC."""
+    return datetime.fromtimestamp(seconds, UTC)
+
+
 def exact(moment: datetime) -> str:
     """An instant to the second, in UTC."""
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

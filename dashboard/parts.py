@@ -64,6 +64,23 @@ def outcome(batch: Batch) -> Markup | None:
     return None
 
 
+def cancelling(batch: Batch) -> str | None:
+    """What cancelling would do to lines and credits; None when there is nothing to cancel any more."""
+    if batch.status not in ("validating", "in_progress"):
+        return None
+    if batch.hold_nanos is None:
+        return "No line has run, so nothing is charged. This cannot be undone."
+    done = batch.counts.completed
+    charged = f"The {_lines(done)} done so far are" if done != 1 else "The 1 line done so far is"
+    first = (
+        f"{charged} delivered and charged." if done else "No line is done yet, so nothing is charged for now."
+    )
+    return (
+        f"{first} Lines that run at this moment get 10 seconds to finish and are charged if they do. The others are not run, "
+        f"and the rest of the {figures.amount(batch.hold_nanos)} held returns. This cannot be undone."
+    )
+
+
 def _lines(how_many: int) -> str:
     return figures.count(how_many, "line")
 

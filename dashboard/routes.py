@@ -1,13 +1,13 @@
-"""The routes beside the pages: sign in, sign out, and downloads that stream through from the API.
+"""The routes beside the pages: the way in and out, and downloads that stream through from the API.
 
-Streamlit guards none of these: the two POSTs check their Origin, the download its session.
+Streamlit guards none of these: a download looks for its session itself.
 """
 
 import re
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from http import HTTPStatus
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import urlencode
 
 from anyio import to_thread
 from starlette.concurrency import iterate_in_threadpool
@@ -15,56 +15,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from dashboard.sessions import AGE_SECONDS_MAX, COOKIE, SESSIONS
-from gridline.client import Account, Client, ClientError, Download
-from gridline.settings import settings
+from dashboard import entrance
+from dashboard.months import days
+from dashboard.sessions import COOKIE, SESSIONS
+from gridline.client import Client, ClientError, Download
 
-FORM_BYTES_MAX = 8 * 1024
-TOKEN_CHARS_MAX = 512
-# What a sign-in that did not work adds to the address, for the page to explain.
-PROBLEM = "sign_in"
 KINDS = ("output", "errors")
-
-
-async def sign_in(request: Request) -> Response:
-    """Check the token against the API, start a session, go back to the page that was asked for."""
-    if not _same_origin(request):
-        return _forbidden()
-    form = await _form(request)
-    if form is None:
-        return PlainTextResponse("The form is too large.", HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-    target = local_path(form.get("next", "/"))
-    token = form.get("token", "").strip()
-    if not re.fullmatch(rf"[\x21-\x7e]{{1,{TOKEN_CHARS_MAX}}}", token):
-        return _back(target, "invalid_api_key")
-    client = Client(settings().public_api_url, token)
-    try:
-        account: Account = await to_thread.run_sync(client.account)
-    except ClientError as error:
-        client.close()
-        return _back(target, "invalid_api_key" if error.token_refused else error.code or "unreadable")
-    SESSIONS.end(request.cookies.get(COOKIE, ""))
-    answer = RedirectResponse(target, HTTPStatus.SEE_OTHER)
-    answer.set_cookie(
-        COOKIE,
-        SESSIONS.start(client, account),
-        max_age=AGE_SECONDS_MAX,
-        path="/",
-        secure=settings().public_dashboard_url.startswith("https://"),
-        httponly=True,
-        samesite="lax",
-    )
-    return answer
-
-
-async def sign_out(request: Request) -> Response:
-    """End the session here and in the browser."""
-    if not _same_origin(request):
-        return _forbidden()
-    SESSIONS.end(request.cookies.get(COOKIE, ""))
-    answer = RedirectResponse("/", HTTPStatus.SEE_OTHER)
-    answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="lax")
-    return answer
 
 
 async def download(request: Request) -> Response:
@@ -78,11 +34,39 @@ async def download(request: Request) -> Response:
         got = await to_thread.run_sync(_open, stack, session.client, batch_id, kind)
     except ClientError as error:
         stack.close()
-        status = error.status if error.not_found else HTTPStatus.BAD_GATEWAY
-        return PlainTextResponse(
-            f"{error.message}\nRequest id: {error.request_id}", status or HTTPStatus.BAD_GATEWAY
-        )
+        return unavailable(error)
     name = re.sub(r"[^0-9A-Za-z_-]", "", batch_id) + f"_{kind}.jsonl"
+    return attachment(got, stack, name, "application/jsonl")
+
+
+async def statement(request: Request) -> Response:
+    """A month's statement as CSV, streamed from the API."""
+    month = request.path_params["month"]
+    session = SESSIONS.find(request.cookies.get(COOKIE, ""))
+    if session is None:
+        return RedirectResponse("/billing", HTTPStatus.SEE_OTHER)
+    if not re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])", month):
+        return PlainTextResponse("A month is written as 2026-01.", HTTPStatus.NOT_FOUND)
+    stack = ExitStack()
+    sheet = session.client.statement_sheet(days(month))
+    try:
+        got = await to_thread.run_sync(stack.enter_context, sheet)
+    except ClientError as error:
+        stack.close()
+        return unavailable(error)
+    return attachment(got, stack, f"gridline-statement-{month}.csv", "text/csv")
+
+
+def unavailable(error: ClientError) -> Response:
+    """What the API said instead of a file."""
+    status = error.status if error.not_found else HTTPStatus.BAD_GATEWAY
+    return PlainTextResponse(
+        f"{error.message}\nRequest id: {error.request_id}", status or HTTPStatus.BAD_GATEWAY
+    )
+
+
+def attachment(got: Download, stack: ExitStack, name: str, media_type: str) -> Response:
+    """Pass a file on as it comes."""
     headers = {
         "content-disposition": f'attachment; filename="{name}"',
         "cache-control": "private, no-store",
@@ -91,7 +75,7 @@ async def download(request: Request) -> Response:
     }
     if got.length is not None:
         headers["content-length"] = str(got.length)
-    return StreamingResponse(_body(got, stack), media_type="application/jsonl", headers=headers)
+    return StreamingResponse(_body(got, stack), media_type=media_type, headers=headers)
 
 
 def _open(stack: ExitStack, client: Client, batch_id: str, kind: str) -> Download:
@@ -113,42 +97,10 @@ async def _body(got: Download, stack: ExitStack) -> AsyncIterator[bytes]:
         stack.close()
 
 
-def local_path(text: str) -> str:
-    """The address to go on to if it is one of ours, else the first page."""
-    parts = urlsplit(text)
-    ours = text.startswith("/") and not text.startswith("//") and not parts.scheme and not parts.netloc
-    return text if ours and re.fullmatch(r"[\x21-\x5b\x5d-\x7e]+", text) else "/"
-
-
-def _same_origin(request: Request) -> bool:
-    """Whether the form was sent by a page of this dashboard; browsers always name the Origin of a POST."""
-    origin = urlsplit(request.headers.get("origin", ""))
-    public = urlsplit(settings().public_dashboard_url)
-    sent_by = (origin.scheme, origin.netloc)
-    return sent_by in {(public.scheme, public.netloc), (request.url.scheme, request.headers.get("host", ""))}
-
-
-def _forbidden() -> Response:
-    return PlainTextResponse("Sign in and out from the dashboard's own pages.", HTTPStatus.FORBIDDEN)
-
-
-def _back(target: str, problem: str) -> Response:
-    mark = "&" if "?" in target else "?"
-    return RedirectResponse(f"{target}{mark}{urlencode({PROBLEM: problem})}", HTTPStatus.SEE_OTHER)
-
-
-async def _form(request: Request) -> dict[str, str] | None:
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > FORM_BYTES_MAX:
-            return None
-    fields = parse_qs(body.decode(errors="replace"), keep_blank_values=True)
-    return {name: values[0] for name, values in fields.items()}
-
-
 ROUTES = [
-    Route("/session/in", sign_in, methods=["POST"]),
-    Route("/session/out", sign_out, methods=["POST"]),
+    Route("/session/in", entrance.sign_in, methods=["POST"]),
+    Route("/session/up", entrance.sign_up, methods=["POST"]),
+    Route("/session/out", entrance.sign_out, methods=["POST"]),
+    Route("/download/statement/{month}", statement, methods=["GET"]),
     Route("/download/{batch_id}/{kind}", download, methods=["GET"]),
 ]

@@ -1,7 +1,7 @@
-"""Who is signed in: an opaque id in the browser's cookie, the token only here, in this process's memory.
+"""Who is signed in: an opaque id in the browser's cookie, the token or the API session's secret only here, in memory.
 
 Ids are kept as hashes; a session ends by signing out, when idle for long, when old, or when the API
-refuses its token.
+refuses what it holds.
 """
 
 import secrets
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from threading import Lock
 
-from gridline.client import Account, Client
+from gridline.client import Account, Client, ClientError
 
 COOKIE = "gridline_session"
 ID_BYTES = 32
@@ -29,6 +29,10 @@ class Session:
     account_name: str
     started: float
     seen: float
+    told: ClientError | None = None
+    """Why the last upload was refused, until a page has said so."""
+    email: str = ""
+    """The user's, who may make tokens; "" where a token signed in, which may not."""
 
 
 @dataclass
@@ -39,12 +43,12 @@ class Sessions:
     _found: dict[str, Session] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
-    def start(self, client: Client, account: Account) -> str:
+    def start(self, client: Client, account: Account, *, email: str = "") -> str:
         """Sign in; returns the id for the cookie, which is stored nowhere. The oldest gives way when full."""
         key = secrets.token_urlsafe(ID_BYTES)
         moment = self.monotonic()
         with self._lock:
-            self._found[_hash(key)] = Session(client, account.id, account.name, moment, moment)
+            self._found[_hash(key)] = Session(client, account.id, account.name, moment, moment, email=email)
             while len(self._found) > SESSIONS_MAX:
                 self._drop(next(iter(self._found)))
         return key

@@ -45,21 +45,21 @@ curl --max-time 60 -H "Authorization: Bearer $GRIDLINE_TOKEN" \\
   {root}/gridline/v1/batches/{batch}/receipt"""
 
 
-def base_url() -> str:
-    """What an OpenAI SDK is given as its base URL."""
-    return f"{settings().public_api_url}/openai/v1"
+def environment(base_url: str) -> str:
+    """What an SDK or the command line reads, for a shell; ``base_url`` is what SDKs are given as theirs."""
+    return f'export OPENAI_BASE_URL="{base_url}"\nexport OPENAI_API_KEY="<your token>"'
 
 
-def first_batch(model: str) -> str:
+def first_batch(base_url: str, model: str) -> str:
     """A first batch of one line, in Python."""
-    return FIRST_BATCH.format(base=base_url(), model=model)
+    return FIRST_BATCH.format(base=base_url, model=model)
 
 
-def follow_python(batch_id: str) -> str:
+def follow_python(base_url: str, batch_id: str) -> str:
     """Look at a batch and fetch its files, in Python."""
-    return FOLLOW_PYTHON.format(base=base_url(), batch=batch_id)
+    return FOLLOW_PYTHON.format(base=base_url, batch=batch_id)
 
 
-def follow_curl(batch_id: str) -> str:
+def follow_curl(base_url: str, batch_id: str) -> str:
     """Look at a batch and its receipt, with curl."""
-    return FOLLOW_CURL.format(base=base_url(), root=settings().public_api_url, batch=batch_id)
+    return FOLLOW_CURL.format(base=base_url, root=settings().public_api_url, batch=batch_id)

@@ -2,9 +2,10 @@
 
 import streamlit as st
 
-from dashboard.routes import PROBLEM
+from dashboard.entrance import PROBLEM
 from dashboard.sessions import COOKIE, SESSIONS, Session
 from gridline.client import Client, ClientError
+from gridline.settings import settings
 
 
 def cookie() -> str:
@@ -26,6 +27,11 @@ def client() -> Client:
     if found is None:
         st.rerun()
     return found.client
+
+
+def base_url() -> str:
+    """What the visitor's SDK is given as its base URL: the public address, also where the pages take another way."""
+    return settings().public_api_url + client().openai_path
 
 
 def check_refusal(error: ClientError) -> None:

@@ -1,7 +1,8 @@
 """The words, icons and colours for what the API names: statuses, events, problems. Unknown names still read well."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 Colour = Literal["green", "red", "orange", "blue", "violet", "gray"]
 
@@ -59,15 +60,62 @@ LIMITS: dict[str, str] = {
     "stored_bytes": "Bytes stored",
     "leases": "GPUs at once",
     "daily_credits": "Credits a UTC day",
+    "monthly_budget": "Your budget a UTC month",
+    "retention_days": "Days that files are kept",
+    "open_fine_tunes": "Open fine-tunes at once",
+    "requests_per_minute": "Calls a minute",
+    "file_bytes": "Bytes a file",
+    "file_requests": "Lines a file",
+    "line_bytes": "Bytes a line",
+    "output_tokens_per_request": "Tokens that a line may write",
+    "embedding_inputs_per_batch": "Inputs an embeddings batch",
+}
+
+# What a failed line means and what mends it, by product B5's codes.
+FIXES: dict[str, str] = {
+    "invalid_request": "The engine or the check refused this request: the message says which part. Correct it and send it again.",
+    "context_length_exceeded": "Prompt and max_tokens are longer than the model's context. Shorten the prompt or lower max_tokens.",
+    "structured_output_invalid": "The answer is not the JSON that was asked for. Simplify the schema, or say in the prompt to "
+    "answer in JSON, and send it again.",
+    "permission_denied": "It asked for a stored response, which batches do not have. Take out the key that the message names, and "
+    "send it again with the whole conversation in it.",
+    "server_error": "Lost to a fault on our side, not to the request. Send it again as it is.",
+    "batch_expired": "It had not run when the window ended. Send it again as it is.",
+    "batch_cancelled": "It had not run when the batch was cancelled. Send it again if it is still wanted.",
+}
+FIX_OTHER = "The message says what was wrong."
+
+PURPOSES: dict[str, str] = {"batch": "Input", "batch_output": "Result"}
+
+ENTRIES: dict[str, str] = {
+    "grant": "Credits added",
+    "hold": "Held for a batch",
+    "settle": "Batch charged",
+    "refund": "Refund",
+    "adjust": "Correction",
+}
+
+SCOPES: dict[str, str] = {
+    "read": "Look at files, batches and credits",
+    "routing:write": "Upload, create and cancel",
 }
 
 SIGN_IN_PROBLEMS: dict[str, str] = {
     "invalid_api_key": "This token is not known here, or it was revoked. Check that you pasted all of it.",
-    "signed_out": "Your token is no longer accepted: it was revoked or has expired. Sign in with another one.",
-    "unreachable": "The Gridline API cannot be reached at the moment. Your token was not checked; try again shortly.",
-    "timeout": "The Gridline API did not answer in time. Your token was not checked; try again shortly.",
+    "invalid_credentials": "No user has this e-mail with this password. Check both, or sign up if you have not yet.",
+    "email_taken": "This e-mail has signed up before, with another password. Sign in instead.",
+    "sign_up_closed": "Customers do not sign up by themselves here. Ask the operator for an account.",
+    "passwords_differ": "The two passwords are not the same. Type them anew.",
+    "string_below_min_length": "The password is too short: it needs at least 12 characters.",
+    "string_above_max_length": "An e-mail has at most 254 characters, a password at most 256.",
+    "invalid_value": "This is no e-mail address, or the password has a character that cannot be used.",
+    "rate_limit_exceeded": "Too many tries from your address or with this e-mail. Wait a minute (after many sign-ups: "
+    "an hour), then try again.",
+    "signed_out": "Your session or token is no longer accepted: it has ended or was revoked. Sign in again.",
+    "unreachable": "The Gridline API cannot be reached at the moment. Nothing was checked; try again shortly.",
+    "timeout": "The Gridline API did not answer in time. Nothing was checked; try again shortly.",
 }
-SIGN_IN_OTHER = "The Gridline API could not check the token. Try again shortly."
+SIGN_IN_OTHER = "The Gridline API could not check who you are. Try again shortly."
 
 
 def status(name: str) -> Word:
@@ -95,9 +143,66 @@ def limit(name: str) -> str:
     return LIMITS.get(name, _readable(name))
 
 
+ENDPOINTS = {
+    "/v1/chat/completions": "Chat completions",
+    "/v1/embeddings": "Embeddings",
+    "/v1/responses": "Responses",
+    "/v1/messages": "Messages",
+}
+
+
 def endpoint(path: str) -> str:
     """A batch's endpoint in words."""
-    return {"/v1/chat/completions": "Chat completions", "/v1/embeddings": "Embeddings"}.get(path, path)
+    return ENDPOINTS.get(path, path)
+
+
+def fix(code: str) -> str:
+    """What mends a failed line."""
+    return FIXES.get(code, FIX_OTHER)
+
+
+def purpose(name: str) -> str:
+    """What a file is for."""
+    return PURPOSES.get(name, _readable(name))
+
+
+def entry(kind: str) -> str:
+    """What moved credits."""
+    return ENTRIES.get(kind, _readable(kind))
+
+
+def notice(name: str) -> str:
+    """What a webhook hears of."""
+    return _readable(name)
+
+
+def webhook(shown: Mapping[str, Any]) -> Word:
+    """How a webhook is: it takes events, has failed lately, or is sent nothing."""
+    if shown["disabled"]:
+        why, _, said = (shown.get("disabled_reason") or "").partition(": ")
+        if why == "disabled_by_operator":
+            return Word(f"Disabled by the operator: {said}", "block", "red")
+        failing = why == "failing"
+        return Word(
+            "Disabled: it failed for too long" if failing else "Disabled",
+            "block",
+            "red" if failing else "gray",
+        )
+    if shown.get("failing_since"):
+        return Word("Fails, is tried again", "warning", "orange")
+    return Word("Active", "check_circle", "green")
+
+
+def delivery(state: str) -> str:
+    """How far a delivery is."""
+    return {"delivered": "Delivered", "given_up": "Given up", "pending": "To be sent"}.get(
+        state, _readable(state)
+    )
+
+
+def scope(name: str) -> str:
+    """What a token with this scope may do."""
+    return SCOPES.get(name, _readable(name))
 
 
 def _readable(name: str) -> str:

@@ -1,6 +1,6 @@
 """Owns every engine of this host, behind a Unix socket; one supervised process.
 
-    POST /engines  {"id", "kind", "engine_arguments", ...}   200 ready, 202 starting, 503 failed
+    POST /engines  {"id", "kind", "engine_arguments", ..., "claim", "adapters"}   200 ready, 202 starting, 503 failed
     GET  /engines                                             what runs, for the operator
     GET  /healthz
 
@@ -25,6 +25,7 @@ from gpu_jobs.engine_records import Records
 from gpu_jobs.engines import Engines
 from gpu_jobs.logs import Log
 from gridline.limits import JSON_BODY_BYTES_MAX
+from gridline.lines.adapters import Adapter
 from gridline.settings import settings
 
 TICK_SECONDS = 0.2
@@ -58,7 +59,9 @@ class Handler(BaseHTTPRequestHandler):
                 HTTPStatus.BAD_REQUEST, {"state": "failed", "why": "not a model of a partition's spec"}
             )
             return
-        answer = self.server.engines.ask(model)
+        claim = str(model.pop("claim", ""))
+        adapters = [Adapter.from_dict(one) for one in model.pop("adapters", ())]
+        answer = self.server.engines.ask(model, claim=claim, adapters=adapters)
         self._answer(STATUS[answer["state"]], answer)
 
     def _model(self) -> dict[str, Any] | None:
@@ -75,6 +78,7 @@ class Handler(BaseHTTPRequestHandler):
             and model.get("kind") in {"chat", "embedding"}
             and isinstance(arguments, list)
             and all(isinstance(one, str) for one in arguments)
+            and (model.get("adapters_by_rank") or not model.get("adapters"))
         )
         return model if fits else None
 

@@ -19,6 +19,7 @@ from gpu_jobs.engine_records import EngineRecord, Records
 from gridline.limits import ENGINE_STOP_SECONDS_MAX
 
 PROBE_SECONDS = 2
+LOAD_SECONDS_MAX = 120
 LOG_BYTES_MAX = 20 * 1000 * 1000
 
 
@@ -37,8 +38,12 @@ class Health(Enum):
 class EngineProcess:
     """A started engine; the thread that makes it must live as long as the engine may (see launch.py)."""
 
-    def __init__(self, model: dict[str, Any], *, records: Records, logs: Path) -> None:
+    def __init__(
+        self, model: dict[str, Any], *, records: Records, logs: Path, adapters: bool = False
+    ) -> None:
+        """``adapters``: whether it can load them."""
         self.model = model
+        self._adapters = adapters
         self.instance = secrets.token_hex(6)
         self.api_key = secrets.token_urlsafe(32)
         self.log = logs / f"engine-{model['id']}.log"
@@ -58,14 +63,14 @@ class EngineProcess:
         records.write(self._record)
 
     def _started(self, folder: Path) -> subprocess.Popen[bytes]:
-        program = engine_start.command(self.model, self._port, sys.executable)
+        program = engine_start.command(self.model, self._port, sys.executable, adapters=self._adapters)
         self.log.parent.mkdir(parents=True, exist_ok=True)
         if self.log.exists() and self.log.stat().st_size > LOG_BYTES_MAX:
             self.log.replace(self.log.with_suffix(".log.1"))
         with self.log.open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-I", "-S", launch.__file__, str(os.getpid()), *program],
-                env=engine_start.environment(self.api_key, folder),
+                env=engine_start.environment(self.api_key, folder, adapters=self._adapters),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -98,6 +103,29 @@ class EngineProcess:
             return str(json.loads(self._get("/version")[1])["version"])
         except (OSError, HTTPException, ValueError, KeyError, TypeError):
             return "unknown"
+
+    def load(self, adapter_id: str, folder: Path) -> tuple[int, bytes]:
+        """Make an adapter answer under its id; status and body. OSError or HTTPException: nobody answered."""
+        status, body = self._post(
+            "/v1/load_lora_adapter", {"lora_name": adapter_id, "lora_path": str(folder)}
+        )
+        there = status == HTTPStatus.BAD_REQUEST and b"already been loaded" in body
+        return (HTTPStatus.OK if there else status), body
+
+    def unload(self, adapter_id: str) -> tuple[int, bytes]:
+        """Drop an adapter; one that is not there is dropped."""
+        status, body = self._post("/v1/unload_lora_adapter", {"lora_name": adapter_id})
+        return (HTTPStatus.OK if status == HTTPStatus.NOT_FOUND else status), body
+
+    def _post(self, path: str, body: dict[str, Any]) -> tuple[int, bytes]:
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=LOAD_SECONDS_MAX)
+        headers = {"Authorization": f"Bearer {self.api_key}", "Content-Type": "application/json"}
+        try:
+            connection.request("POST", path, json.dumps(body), headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
 
     def _get(self, path: str) -> tuple[int, bytes]:
         """Status and body of a GET (the standard library: this is asked every second, and starts fast)."""

@@ -6,15 +6,18 @@ process happens in ``tick``, in one thread.
 
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gpu_jobs import engine_start
+from gpu_jobs import engine_start, loading
+from gpu_jobs.adapters import EngineAdapters
 from gpu_jobs.engine_process import EngineProcess, Health
 from gpu_jobs.engine_records import Records
 from gpu_jobs.logs import Log
 from gridline.limits import ENGINE_START_SECONDS_MAX, ENGINE_STOP_SECONDS_MAX
+from gridline.lines.adapters import Adapter
 from gridline.settings import settings
 
 PROBE_EVERY_SECONDS = 1.0
@@ -41,6 +44,12 @@ class Engine:
     probed: float = 0.0
     well: float = 0.0
     refusals: int = 0
+    adapters_wanted: bool = False
+    """Whether somebody asked for an adapter: from then on its process is one that can load them."""
+    adapters: EngineAdapters | None = None
+    """Of its process; None: it cannot load any."""
+    users: dict[str, float] = field(default_factory=dict)
+    """Who was told where it is, and asked last when."""
 
     def turn(self, state: str, why: str = "") -> None:
         """Enter a state now."""
@@ -55,8 +64,14 @@ class Engines:
         self._lock = threading.Lock()
         self._engines: dict[str, Engine] = {}
 
-    def ask(self, model: dict[str, Any]) -> dict[str, Any]:
-        """Want this model's engine, keep it in use, and learn where it stands."""
+    def ask(
+        self, model: dict[str, Any], *, claim: str = "", adapters: Sequence[Adapter] = ()
+    ) -> dict[str, Any]:
+        """Want this model's engine with these adapters, keep them in use, and learn where it stands.
+
+        ``claim`` names who asks. An engine that cannot load adapters, when one is asked for, serves those who use it to
+        their end and nobody else, and is then started anew.
+        """
         now = time.monotonic()
         with self._lock:
             engine = self._engines.setdefault(model["id"], Engine(model, asked=now))
@@ -66,7 +81,19 @@ class Engines:
             ):
                 engine.model = model
                 engine.turn("starting")
-            return _told(engine)
+            engine.adapters_wanted = engine.adapters_wanted or bool(adapters)
+            if engine.state != "ready":
+                return _told(engine)
+            if _must_restart(engine) and (adapters or claim not in _users(engine, now)):
+                return {"state": "starting"}
+            recent = _users(engine, now)
+            engine.users = {one: asked for one, asked in engine.users.items() if one in recent} | {claim: now}
+            if engine.adapters is None or not adapters:
+                return _told(engine)
+            standing = engine.adapters.ask(claim, adapters)
+            if not standing.ready:
+                return {"state": "starting"}
+            return {**_told(engine), "adapters_failed": standing.failed}
 
     def listed(self) -> list[dict[str, Any]]:
         """Every engine for the operator's eyes: no keys."""
@@ -80,6 +107,7 @@ class Engines:
                     "seconds": round(now - engine.since, 1),
                     "idle_seconds": round(now - engine.asked, 1),
                     "engine_version": engine.version,
+                    "adapters": engine.adapters.loaded() if engine.adapters else [],
                 }
                 for name, engine in sorted(self._engines.items())
             ]
@@ -119,7 +147,13 @@ class Engines:
             why = f"the model is not in {folder}; make it with: python -m gpu_jobs.prepare"
             self._turn(engine, "failed", why)
             return
-        engine.process = EngineProcess(engine.model, records=self._records, logs=self._logs)
+        with_adapters = engine.adapters_wanted
+        engine.process = EngineProcess(
+            engine.model, records=self._records, logs=self._logs, adapters=with_adapters
+        )
+        engine.users = {}
+        if with_adapters:
+            engine.adapters = loading.adapters_of(engine.process, self._log)
         engine.refusals, engine.probed, engine.well = 0, time.monotonic(), time.monotonic()
         self._turn(engine, "starting")
 
@@ -133,6 +167,9 @@ class Engines:
             return
         if engine.state == "starting":
             self._look_at_start(engine, process, process.health(), seconds)
+        if engine.state == "ready" and _must_restart(engine) and not _users(engine, now):
+            self._end(engine, "starting", "starts anew, to load adapters")
+            return
         if now - engine.probed < PROBE_EVERY_SECONDS:
             return
         engine.probed = now
@@ -167,7 +204,7 @@ class Engines:
         if engine.process is not None:
             ended = engine.process.exit_code is not None
             engine.process.stop(seconds=0 if ended else ENGINE_STOP_SECONDS_MAX)
-        engine.process = None
+        engine.process, engine.adapters = None, None
 
     def _turn(self, engine: Engine, state: str, why: str = "", **fields: Any) -> None:
         with self._lock:
@@ -176,15 +213,25 @@ class Engines:
         say(f"engine {state}", model=engine.model["id"], why=why or None, **fields)
 
 
+def _must_restart(engine: Engine) -> bool:
+    return engine.adapters_wanted and engine.process is not None and engine.adapters is None
+
+
+def _users(engine: Engine, now: float) -> list[str]:
+    return [claim for claim, asked in engine.users.items() if now - asked < IN_USE_SECONDS]
+
+
 def _told(engine: Engine) -> dict[str, Any]:
     if engine.state == "ready" and engine.process is not None:
+        fewest, most = engine_start.lines_at_once()
         return {
             "state": "ready",
             "url": engine.process.url,
             "api_key": engine.process.api_key,
             "engine_version": engine.version,
             "instance": engine.process.instance,
-            "lines_at_once": engine_start.lines_at_once(),
+            "lines_at_once": fewest,
+            "lines_at_once_max": most,
         }
     if engine.state == "failed":
         return {"state": "failed", "why": engine.why}

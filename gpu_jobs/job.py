@@ -5,13 +5,15 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil, sqrt
 from pathlib import Path
 from typing import TypeVar
 
 from gpu_jobs.answers import Answerer
-from gpu_jobs.engine_access import Engine, EngineKeeper, EngineLink, KeeperAway
+from gpu_jobs.engine_access import Asked, Engine, EngineKeeper, EngineLink, KeeperAway
 from gpu_jobs.logs import Log
-from gpu_jobs.partition import Line, Spec, finished_rows, in_engine_order, read_lines, read_spec
+from gpu_jobs.pacing import lines_at_once
+from gpu_jobs.partition import Lines, Spec, finished_lines, read_spec
 from gpu_jobs.progress import Progress
 from gpu_jobs.results import Results
 from gpu_jobs.sending import Sender
@@ -23,7 +25,8 @@ from gridline.lines.orders import JobOrder
 from gridline.storage import Store, StoreUnavailable
 
 T = TypeVar("T")
-DEATHS_MAX = 2
+ALONE_MAX = 8
+"""After a death up to so many suspects run one by one. More run in groups first: most deaths are no line's doing."""
 SAME_ENGINE_SECONDS = 20.0
 """A dead engine that the keeper calls ready for longer than this is tried once more."""
 
@@ -69,19 +72,21 @@ class Job:
         self._spec: Spec = read_spec(store, order.spec_key)
         log.bound.update(batch_id=self._spec.batch_id, partition=self._spec.partition)
         self._log = log
-        lines = read_lines(store, self._spec.lines_key)
-        finished = finished_rows(store, (*order.earlier_prefixes, order.attempt_prefix))
-        self._waiting = deque(in_engine_order(one for one in lines if one.line not in finished))
-        self._suspects: deque[Line] = deque()
+        self._lines = Lines(store, self._spec.lines_key)
+        finished = finished_lines(store, (*order.earlier_prefixes, order.attempt_prefix))
+        # Places of lines; the lines themselves are read when they are sent.
+        self._waiting = deque(self._lines.in_engine_order(finished))
+        self._suspects: deque[int] = deque()
+        self._accused: deque[int] = deque()
         self._deaths: dict[int, int] = {}
         self._results = Results(
             store,
             order.attempt_prefix,
-            finished=list(finished.values()),
+            finished=finished.values(),
             lines_max=self._rhythm.segment_lines,
             seconds_max=self._rhythm.segment_seconds,
         )
-        self._progress = Progress(store, order.attempt_prefix, len(lines), self._results)
+        self._progress = Progress(store, order.attempt_prefix, len(self._lines), self._results)
         self._answerer = Answerer(self._spec)
         self._storing = asyncio.Lock()
         self._over = asyncio.Event()
@@ -104,6 +109,7 @@ class Job:
             reason=self.stop.reason,
             done=self._results.done,
             failed=self._results.failed,
+            engine_deaths=self._progress.engine_deaths,
         )
         return ended
 
@@ -124,7 +130,7 @@ class Job:
 
     async def _work(self) -> JobExit:
         dead: Engine | None = None
-        while (self._waiting or self._suspects) and not self.stop.asked:
+        while self._left() and not self.stop.asked:
             engine = await self._engine(dead)
             if engine is None:
                 break
@@ -136,11 +142,15 @@ class Job:
         """Send lines until the engine dies (True), none is left or the job must stop (False)."""
         link = EngineLink(engine)
         try:
-            while (self._waiting or self._suspects) and not self.stop.asked:
-                alone = bool(self._suspects)
-                lines = deque([self._suspects.popleft()]) if alone else self._waiting
-                sender = Sender(link, self._answerer, finished=self._results.add, stop=self.stop)
-                hit = await sender.send(lines, 1 if alone else engine.lines_at_once)
+            while self._left() and not self.stop.asked:
+                sender = Sender(
+                    link,
+                    self._answerer,
+                    read=self._lines.__getitem__,
+                    finished=self._results.add,
+                    stop=self.stop,
+                )
+                hit = await sender.send(*self._next(engine))
                 if hit and not self.stop.asked:
                     self._blame(hit)
                     return True
@@ -148,17 +158,34 @@ class Job:
             await link.close()
         return False
 
-    def _blame(self, hit: list[Line]) -> None:
-        """An engine died: who was in flight is run alone next; who was there twice is taken out."""
+    def _left(self) -> bool:
+        return bool(self._waiting or self._suspects or self._accused)
+
+    def _next(self, engine: Engine) -> tuple[deque[int], int]:
+        """What to send next, and how many at once: the more a line is suspected, the fewer run beside it."""
+        if self._accused:
+            return self._accused, 1
+        if self._suspects:
+            few = len(self._suspects) <= ALONE_MAX
+            return self._suspects, 1 if few else ceil(sqrt(len(self._suspects)))
+        fewest, most = engine.lines_at_once, engine.lines_at_once_max
+        weights = map(self._lines.weight, self._waiting)
+        return self._waiting, lines_at_once(weights, fewest=fewest, most=most)
+
+    def _blame(self, hit: list[int]) -> None:
+        """An engine died: who was in flight is suspected; who was alone there, and not for the first time, is taken out."""
         self._progress.engine_healthy = False
-        self._log.warning("the engine died", in_flight=len(hit))
-        for line in hit:
-            deaths = self._deaths[line.line] = self._deaths.get(line.line, 0) + 1
-            if deaths < DEATHS_MAX:
-                self._suspects.append(line)
+        self._progress.engine_deaths += 1
+        self._log.warning("the engine died", in_flight=len(hit), engine_deaths=self._progress.engine_deaths)
+        for place in hit:
+            deaths = self._deaths[place] = self._deaths.get(place, 0) + 1
+            if deaths == 1:
+                self._suspects.append(place)
+            elif len(hit) > 1:
+                self._accused.append(place)
             else:
-                why = f"The engine died {DEATHS_MAX} times while it worked on it."
-                self._results.add(self._answerer.failed(line, why))
+                why = f"The engine died {deaths} times while it worked on it."
+                self._results.add(self._answerer.failed(self._lines[place], why))
 
     async def _engine(self, dead: Engine | None) -> Engine | None:
         """The model's engine, once it is ready (and is another than the dead one); None: the job must stop.
@@ -170,7 +197,7 @@ class Job:
         while not self.stop.asked:
             now = time.monotonic()
             try:
-                answer = await self._keeper.ask(self._spec.model)
+                answer = await self._ask()
             except KeeperAway:
                 if now - heard > self._rhythm.keeper_away:
                     raise EngineUnhealthy("the engine keeper does not answer") from None
@@ -185,9 +212,31 @@ class Job:
                     self._progress.engine_healthy, self._progress.state = True, "running"
                     self._log.info("engine ready", engine_version=engine.version)
                     await self._say_ready()
+                    self._answer_without(engine.adapters_failed)
                     return engine
             await self.stop.pause(self._rhythm.ask)
         return None
+
+    async def _ask(self) -> Asked:
+        return await self._keeper.ask(
+            self._spec.model, claim=self._order.attempt_prefix, adapters=self._spec.adapters
+        )
+
+    def _answer_without(self, failed: dict[str, str]) -> None:
+        """Lines of adapters that cannot be loaded are answered so; the others go on."""
+        if not failed:
+            return
+        self._log.warning("adapters are not there", why=failed)
+        for queue in (self._waiting, self._suspects, self._accused):
+            for _ in range(len(queue)):
+                place = queue.popleft()
+                line = self._lines[place]
+                if self._answerer.model(line) in failed:
+                    self._results.add(
+                        self._answerer.failed(line, "Its fine-tuned model could not be loaded.")
+                    )
+                else:
+                    queue.append(place)
 
     async def _say_ready(self) -> None:
         """Before the first line, not at the next beat: an attempt that was never healthy is taken to have no segment."""
@@ -226,7 +275,7 @@ class Job:
     async def _keep_engine_warm(self) -> None:
         if self._progress.engine_healthy:
             try:
-                await self._keeper.ask(self._spec.model)
+                await self._ask()
             except KeeperAway:
                 self._log.warning("the engine keeper does not answer")
 

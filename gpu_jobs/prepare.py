@@ -13,7 +13,6 @@ import importlib.util
 import json
 import shutil
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpu_jobs.whole_folders import appearing
 from gridline.errors import SettingInvalid
 from gridline.settings import settings
 
@@ -54,9 +54,7 @@ def prepare(model_id: str, models_folder: Path) -> Path:
         return target
     package = _package_folder(recipe.package)
     models_folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".incoming-", dir=models_folder) as incoming, _told(model_id):
-        folder = Path(incoming) / model_id
-        folder.mkdir()
+    with appearing(target) as folder, _told(model_id):
         recipe.make(package, folder)
         origin = {
             "format": 1,
@@ -64,12 +62,6 @@ def prepare(model_id: str, models_folder: Path) -> Path:
             "version": importlib.metadata.version(recipe.package),
         }
         (folder / "prepared.json").write_text(json.dumps(origin))
-        try:
-            folder.rename(target)
-        except OSError:
-            # Somebody else prepared it meanwhile: theirs is as good.
-            if not target.is_dir():
-                raise
     return target
 
 

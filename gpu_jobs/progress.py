@@ -20,6 +20,7 @@ class Progress:
     state: str = "loading"
     engine_healthy: bool = False
     engine_version: str | None = None
+    engine_deaths: int = 0
     _sequence: int = field(default=0, init=False)
 
     def beat(self) -> None:
@@ -34,6 +35,7 @@ class Progress:
             engine_healthy=self.engine_healthy,
             engine_version=self.engine_version,
             runner_version=__version__,
+            engine_deaths=self.engine_deaths,
         )
         self.store.replace(layout.progress_key(self.prefix), told.to_bytes())
 

@@ -1,9 +1,13 @@
 """Collects finished rows and closes them into immutable segments."""
 
 import time
+from collections.abc import Iterable
 
 from gridline.lines.segments import ResultRow, write_rows
 from gridline.storage import Store, layout
+
+SEGMENT_CHARS_MAX = 8 * 1024 * 1024
+"""A segment closes at this much, however few its lines: answers with many vectors are megabytes each."""
 
 
 class Results:
@@ -14,18 +18,19 @@ class Results:
         store: Store,
         prefix: str,
         *,
-        finished: list[ResultRow],
+        finished: Iterable[bool],
         lines_max: int,
         seconds_max: float,
     ) -> None:
-        """Go on after what earlier attempts, or an earlier run of this one, finished."""
+        """Go on after what earlier attempts, or an earlier run of this one, finished: was each line delivered?"""
         self._store, self._prefix = store, prefix
         self._lines_max, self._seconds_max = lines_max, seconds_max
         self._rows: list[ResultRow] = []
         self._oldest = 0.0
         self._next = 0
-        self.done = sum(row.delivered for row in finished)
-        self.failed = len(finished) - self.done
+        known = list(finished)
+        self.done = sum(known)
+        self.failed = len(known) - self.done
 
     def add(self, row: ResultRow) -> None:
         """A finished line."""
@@ -35,7 +40,7 @@ class Results:
 
     def close_due(self) -> None:
         """Close segments that are full or old enough."""
-        while len(self._rows) >= self._lines_max or self._old():
+        while self._full() or self._old():
             self._close()
 
     def flush(self) -> None:
@@ -43,12 +48,26 @@ class Results:
         while self._rows:
             self._close()
 
+    def _first(self) -> list[ResultRow]:
+        """The rows of the next segment: no more than may be lost, nor than readers should hold at once."""
+        rows, held = [], 0
+        for row in self._rows[: self._lines_max]:
+            rows.append(row)
+            held += len(row.body)
+            if held >= SEGMENT_CHARS_MAX:
+                break
+        return rows
+
+    def _full(self) -> bool:
+        rows = self._first()
+        return len(rows) >= self._lines_max or sum(len(row.body) for row in rows) >= SEGMENT_CHARS_MAX
+
     def _old(self) -> bool:
         return bool(self._rows) and time.monotonic() - self._oldest >= self._seconds_max
 
     def _close(self) -> None:
         """One segment; called by one thread at a time, while ``add`` may go on in another."""
-        rows = self._rows[: self._lines_max]
+        rows = self._first()
         data = write_rows(rows)
         while not self._store.put_once(layout.segment_key(self._prefix, self._next), data):
             # An earlier run under the same lease wrote that one: its lines are not ours to overwrite.

@@ -30,19 +30,21 @@ class Sender:
         link: EngineLink,
         answerer: Answerer,
         *,
+        read: Callable[[int], Line],
         finished: Callable[[ResultRow], None],
         stop: Stop,
     ) -> None:
-        self._link, self._answerer, self._finished, self._stop = link, answerer, finished, stop
+        self._link, self._answerer, self._stop = link, answerer, stop
+        self._read, self._finished = read, finished
         self._gone = asyncio.Event()
 
-    async def send(self, lines: deque[Line], at_once: int) -> list[Line]:
-        """Take lines from the left and answer them.
+    async def send(self, lines: deque[int], at_once: int) -> list[int]:
+        """Take places of lines from the left and answer them.
 
         Returns the lines in flight when the engine died, empty if it did not. Lines in flight when the job
         must stop get its grace and then are left without a row.
         """
-        flying: set[Line] = set()
+        flying: set[int] = set()
         workers = [asyncio.create_task(self._work(lines, flying)) for _ in range(min(at_once, len(lines)))]
         everyone = asyncio.create_task(_all_done(workers))
         over = asyncio.create_task(self._stop.over())
@@ -60,18 +62,18 @@ class Sender:
         for outcome in outcomes:
             if isinstance(outcome, Exception):
                 raise outcome
-        return sorted(flying, key=lambda line: line.line) if self._gone.is_set() else []
+        return sorted(flying) if self._gone.is_set() else []
 
-    async def _work(self, lines: deque[Line], flying: set[Line]) -> None:
+    async def _work(self, lines: deque[int], flying: set[int]) -> None:
         while lines and not self._stop.asked and not self._gone.is_set():
-            line = lines.popleft()
-            flying.add(line)
+            place = lines.popleft()
+            flying.add(place)
             try:
-                row = await self._answered(line)
+                row = await self._answered(self._read(place))
             except EngineGone:
                 self._gone.set()
                 return
-            flying.discard(line)
+            flying.discard(place)
             self._finished(row)
 
     async def _answered(self, line: Line) -> ResultRow:

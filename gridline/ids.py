@@ -17,11 +17,15 @@ PREFIXES = {
     "hold": "hold_",
     "lease": "lease_",
     "line": "batch_req_",
+    "message": "msg_",
     "request": "req_",
+    "session": "sess_",
     "token": "tok_",
     "transaction": "txn_",
     "upload": "upload_",
     "upload_part": "part_",
+    "webhook": "whk_",
+    "user": "user_",
 }
 
 

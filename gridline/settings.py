@@ -7,6 +7,7 @@ the same settings; a house test holds the three equal.
 import os
 import sys
 from dataclasses import MISSING, Field, dataclass, field, fields
+from enum import StrEnum
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -15,6 +16,20 @@ from typing import Any, get_type_hints
 from gridline.errors import SettingInvalid
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+class SignUp(StrEnum):
+    """Whether customers may sign up by themselves."""
+
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+class Executor(StrEnum):
+    """Where Airflow's tasks run: in the scheduler's own processes, or in workers on any machine."""
+
+    LOCAL = "local"
+    CELERY = "celery"
 
 
 def _setting(default: Any, meaning: str) -> Any:
@@ -42,6 +57,9 @@ class Settings:
         "", "Domain database as the app role, postgresql+psycopg://…; empty: embedded."
     )
     database_owner_url: str = _setting("", "The same database as its owner, for migrations; empty: embedded.")
+    database_admin_url: str = _setting(
+        "", "A superuser on that server: init makes roles and databases; empty: they are there."
+    )
     database_port: int = _setting(54329, "Loopback port of the embedded PostgreSQL.")
     store_url: str = _setting(
         "", "Object store: file:///folder or s3://bucket/prefix; empty: state_dir/objects."
@@ -51,15 +69,27 @@ class Settings:
     api_host: str = _setting("127.0.0.1", "Address that the API listens on.")
     api_port: int = _setting(8000, "Port of the API.")
     api_url: str = _setting("", "Public URL of the API; empty: http://127.0.0.1:<api_port>.")
+    api_internal_url: str = _setting("", "Where the dashboard reaches the API; empty: GRIDLINE_API_URL.")
+    trusted_proxy: str = _setting(
+        "127.0.0.1",
+        "Address whose X-Forwarded-For the API believes: a reverse proxy's, the dashboard's; empty: nobody's.",
+    )
+    sign_up: SignUp = _setting(SignUp.OPEN, "Whether customers may sign up by themselves: open or closed.")
+    sign_up_credits: str = _setting("0", "Credits that an account gets when its customer signs up.")
     rate_storage: str = _setting(
         "memory://", "Where request rates are counted: memory:// (each process its own) or redis://host:port."
     )
+    dashboard_host: str = _setting("127.0.0.1", "Address that the dashboard listens on.")
     dashboard_port: int = _setting(8501, "Port of the dashboard.")
     dashboard_url: str = _setting(
         "", "Public URL of the dashboard; empty: http://127.0.0.1:<dashboard_port>."
     )
+    airflow_host: str = _setting("127.0.0.1", "Address that Airflow listens on.")
     airflow_port: int = _setting(8080, "Port of the Airflow UI and REST API.")
-    airflow_url: str = _setting("", "URL of Airflow; empty: http://127.0.0.1:<airflow_port>.")
+    airflow_url: str = _setting("", "Public URL of Airflow; empty: http://127.0.0.1:<airflow_port>.")
+    airflow_internal_url: str = _setting(
+        "", "Where keeper and tasks reach Airflow; empty: http://127.0.0.1:<airflow_port>."
+    )
     airflow_user: str = _setting(
         "gridline-keeper", "The keeper's Airflow user: starts, reads, clears, annotates runs."
     )
@@ -71,6 +101,13 @@ class Settings:
         8793, "Loopback port of Airflow's task logs; the next one: its triggerer's."
     )
     airflow_parallelism: int = _setting(8, "Airflow tasks at once on this machine; GPU jobs get two fewer.")
+    airflow_executor: Executor = _setting(
+        Executor.LOCAL, "Where tasks run: local (in the scheduler) or celery (workers, on any machine)."
+    )
+    celery_broker_url: str = _setting(
+        "", "Queue between scheduler and workers, redis://…; needed for celery."
+    )
+    parts: str = _setting("", "Programs of the stack that run here, as api,keeper,…; empty: all of them.")
     pools: str = _setting(
         '[{"name": "local", "gpus": 1, "models": ["*"], "datacenter": false}]',
         "GPU pools as a JSON list: name, gpus (leases at once), models served, datacenter or not.",
@@ -83,7 +120,18 @@ class Settings:
     token_pepper: str = _setting(
         "", "Secret mixed into token hashes; empty: read from the state folder's secrets."
     )
-    metrics_port: int = _setting(9464, "Loopback port of the keeper's /metrics.")
+    webhook_networks: str = _setting(
+        "", "Private networks that webhooks may reach, as 10.1.0.0/16,…; empty: public addresses only."
+    )
+    smtp_url: str = _setting(
+        "", "Mail server, smtp://user:password@host:587 or smtps://…:465; empty: no mail is sent."
+    )
+    smtp_from: str = _setting("", "Sender of the platform's mails; empty: GRIDLINE_OPERATOR_EMAIL.")
+    operator_email: str = _setting("", "Where customers' messages are mailed to; empty: nowhere.")
+    email: str = _setting("", "E-mail that `gridline setup` signs in with; empty: it asks.")
+    password: str = _setting("", "Password that `gridline setup` signs in with; empty: it asks, unseen.")
+    metrics_host: str = _setting("127.0.0.1", "Address of the keeper's /metrics.")
+    metrics_port: int = _setting(9464, "Port of the keeper's /metrics.")
     log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR.")
 
     @property
@@ -143,6 +191,11 @@ class Settings:
         return (self.api_url or f"http://127.0.0.1:{self.api_port}").rstrip("/")
 
     @property
+    def reachable_api_url(self) -> str:
+        """Base of the API's addresses as the dashboard reaches them."""
+        return self.api_internal_url.rstrip("/") or self.public_api_url
+
+    @property
     def public_dashboard_url(self) -> str:
         """Base of every dashboard address, without a trailing slash."""
         return (self.dashboard_url or f"http://127.0.0.1:{self.dashboard_port}").rstrip("/")
@@ -151,6 +204,11 @@ class Settings:
     def public_airflow_url(self) -> str:
         """Base of every Airflow address, without a trailing slash."""
         return (self.airflow_url or f"http://127.0.0.1:{self.airflow_port}").rstrip("/")
+
+    @property
+    def reachable_airflow_url(self) -> str:
+        """Base of Airflow's addresses as the platform's own parts reach them."""
+        return (self.airflow_internal_url or f"http://127.0.0.1:{self.airflow_port}").rstrip("/")
 
     def batch_page(self, batch_id: str) -> str:
         """Address of a batch's page in the dashboard."""
@@ -191,12 +249,22 @@ def _parsed(name: str, text: str, kind: type) -> Any:
     try:
         return kind(text)
     except ValueError as error:
-        raise SettingInvalid(f"{name} must be a {kind.__name__}, got {text!r}.") from error
+        wanted = " or ".join(kind) if issubclass(kind, StrEnum) else f"a {kind.__name__}"
+        raise SettingInvalid(f"{name} must be {wanted}, got {text!r}.") from error
 
 
 def job_environment() -> dict[str, str]:
     """The environment for a GPU job: without what reaches the databases, Airflow or tokens."""
-    kept_from_jobs = ("AIRFLOW", "_AIRFLOW", "GRIDLINE_DATABASE_", "GRIDLINE_AIRFLOW_", "GRIDLINE_TOKEN_")
+    kept_from_jobs = (
+        "AIRFLOW",
+        "_AIRFLOW",
+        "GRIDLINE_DATABASE_",
+        "GRIDLINE_AIRFLOW_",
+        "GRIDLINE_CELERY_",
+        "GRIDLINE_TOKEN_",
+        "GRIDLINE_SMTP_",
+        "GRIDLINE_PASSWORD",
+    )
     return {name: value for name, value in os.environ.items() if not name.startswith(kept_from_jobs)}
 
 

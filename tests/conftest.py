@@ -16,7 +16,7 @@ from gridline import clock as clocks
 from gridline.db import work as works
 from gridline.db.every_table import METADATA
 from gridline.db.migrate import migrate
-from gridline.operate import postgres
+from gridline.operate import postgres, provisioning
 
 if TYPE_CHECKING:
     from gridline.storage.objects import Store
@@ -58,9 +58,9 @@ def server() -> Iterator[postgres.Postgres]:
     cluster = postgres.Postgres(folder / "postgres", free_port(), folder / "secrets", options)
     child = cluster.start()
     try:
-        cluster.provision()
+        provisioning.provision_embedded(cluster)
         with cluster.connect("postgres") as connection:
-            cluster.create_database(connection, TEMPLATE, postgres.OWNER)
+            provisioning.create_database(connection, TEMPLATE, postgres.OWNER)
         owner = create_engine(cluster.url(postgres.OWNER, TEMPLATE))
         with owner.begin() as connection:
             migrate(connection)
@@ -76,7 +76,7 @@ def database_name(server: postgres.Postgres) -> str:
     """The one domain database of this process; each test that uses it leaves it empty."""
     name = f"test_{os.getpid()}"
     with server.connect("postgres") as connection:
-        server.create_database(connection, name, postgres.OWNER, template=TEMPLATE)
+        provisioning.create_database(connection, name, postgres.OWNER, template=TEMPLATE)
     return name
 
 

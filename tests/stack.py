@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,6 +60,11 @@ def chat_line(number: int, text: str, *, tokens: int = 24, **body: Any) -> dict[
             **body,
         },
     }
+
+
+def long_lines(how_many: int) -> list[dict[str, Any]]:
+    """Chat lines that the engine runs all at once and ends one after the other: each writes a token more than the last."""
+    return [chat_line(n, f"Tell a long story about {n} ships.", tokens=8 + n) for n in range(how_many)]
 
 
 def embedding_line(number: int, text: str) -> dict[str, Any]:
@@ -232,13 +237,16 @@ def _free_ports() -> list[int]:
 
 
 @contextmanager
-def running_stack() -> Iterator[Stack]:
-    """A real stack with both packaged models qualified; the fixture ``stack`` shares one among all tests."""
-    with new_environment() as environment, ExitStack() as held:
+def running_stack(
+    *, models: Iterable[str] = (CHAT, EMBEDDING), added: Mapping[str, str] | None = None
+) -> Iterator[Stack]:
+    """A real stack with these packaged models qualified; the fixture ``stack`` shares one with both among all tests."""
+    with new_environment() as fresh, ExitStack() as held:
+        environment = fresh | dict(added or {})
         one = Stack(environment, read_settings(environment), held)
         child = _start(environment)
         try:
-            for model in (CHAT, EMBEDDING):
+            for model in models:
                 one.gridline("models", "qualify", model)
             yield one
         finally:

@@ -6,11 +6,12 @@ from pathlib import Path
 from api.app import create_app
 from api.reference.document import build, text_of
 from gridline.profiles.profile import load
+from gridline.settings import Settings
 
 
 def main() -> int:
     """Write the file that the command line names."""
-    Path(sys.argv[1]).write_text(text_of(build(create_app(load("gridline")))), encoding="utf-8")
+    Path(sys.argv[1]).write_text(text_of(build(create_app(load(Settings().profile)))), encoding="utf-8")
     return 0
 
 

@@ -79,6 +79,18 @@ def _card(profile: Profile) -> Schema:
             "commit": text("At which commit, in full.", "12fd25f77366fa6b3b4b768ec3050bf629380bac"),
             "licence": text("Its licence.", "Apache-2.0"),
             "prices": thing("What its tokens cost.", {"input": see("Price"), "output": see("Price")}),
+            "adapter": nullable(_adapter()),
+        },
+    )
+
+
+def _adapter() -> Schema:
+    return thing(
+        "What is its own of a fine-tuned model of your account; null for other models.",
+        {
+            "base": text("The model that it is an adapter of.", "smollm2-135m-instruct"),
+            "rank": whole("Its rank, which decides how many a batch may mix.", 16),
+            "note": nullable(text("What to know of it.", "Trained on a 4-bit base.")),
         },
     )
 
@@ -118,6 +130,17 @@ def _account() -> Schema:
                         daily,
                         "0.001234000",
                         resets_at=RESETS_AT,
+                    ),
+                    "retention_days": nullable(
+                        limit("Days that files are kept, in dialects that go by the account; else null.", 30)
+                    ),
+                    "monthly_budget": nullable(
+                        limit(
+                            "The same of a UTC month: the budget that its owner set; null without one.",
+                            "25.000000000",
+                            "0.001234000",
+                            resets_at=RESETS_AT,
+                        )
                     ),
                 },
             ),

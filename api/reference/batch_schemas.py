@@ -32,14 +32,17 @@ def schemas(profile: Profile) -> dict[str, Schema]:
     """Components by name, with the endpoints and windows of the dialect."""
     return {
         "BatchCreate": _create(profile),
-        "Batch": _batch(profile),
+        "Batch": _batch(profile, profile.extension, "Extension"),
         "BatchList": page("Batch"),
+        "ExplainedBatch": _batch(profile, "explanation", "Explanation"),
+        "ExplainedBatchList": page("ExplainedBatch"),
         "BatchErrors": _errors(),
         "BatchError": _error(),
         "RequestCounts": _counts(),
         "BatchUsage": _usage(),
         "Metadata": _metadata(),
-        "Explanation": _explanation(),
+        "Extension": _extension(profile),
+        "Explanation": thing("All that is known of a batch beside OpenAI's keys.", _facts()),
     }
 
 
@@ -61,7 +64,8 @@ def _create(profile: Profile) -> Schema:
     return request("A batch to create.", keys, required=requests.REQUIRED)
 
 
-def _batch(profile: Profile) -> Schema:
+def _batch(profile: Profile, key: str, component: str) -> Schema:
+    """OpenAI's object with one more key."""
     keys = {
         "id": identity("batch", "The batch's id."),
         "object": constant("batch", "Always `batch`."),
@@ -99,7 +103,7 @@ def _batch(profile: Profile) -> Schema:
         "expired_at": empty(moment("When it ended as `expired`.", CREATED)),
         "cancelling_at": empty(moment("When its end was asked for.", CREATED)),
         "cancelled_at": empty(moment("When it ended as `cancelled`.", CREATED)),
-        "gridline": see("Explanation"),
+        key: see(component),
     }
     return thing("A batch. Every key is always there, null while unset.", keys)
 
@@ -178,17 +182,22 @@ def _metadata() -> Schema:
     }
 
 
-def _explanation() -> Schema:
+def _facts() -> dict[str, Schema]:
     codes = choice("The wait's code.", ReasonCode, ReasonCode.GRIDLINE_CAPACITY)
-    return thing(
-        "What OpenAI's object lacks: why the batch waits, and what it costs.",
-        {
-            "reason": empty(text("Why it waits, in a sentence; null while nothing waits.", _WAIT.sentence)),
-            "reason_code": empty(codes),
-            "since": empty(moment("Since when it waits.", CREATED)),
-            "next_step": empty(text("What helps, and what does not.", _WAIT.next_step)),
-            "hold": nullable(amount("The most that it can cost: what is set aside for it.", "0.001234000")),
-            "cost": nullable(amount("What it was charged.", "0.000001240")),
-            "error_code": empty(text("Why it failed as a whole.", "insufficient_quota")),
-        },
-    )
+    return {
+        "reason": empty(text("Why it waits, in a sentence; null while nothing waits.", _WAIT.sentence)),
+        "reason_code": empty(codes),
+        "since": empty(moment("Since when it waits.", CREATED)),
+        "next_step": empty(text("What helps, and what does not.", _WAIT.next_step)),
+        "hold": nullable(amount("The most that it can cost: what is set aside for it.", "0.001234000")),
+        "cost": nullable(amount("What it was charged.", "0.000001240")),
+        "error_code": empty(text("Why it failed as a whole.", "insufficient_quota")),
+    }
+
+
+def _extension(profile: Profile) -> Schema:
+    """What the dialect says of a batch."""
+    facts = _facts()
+    keys = {name: constant(value, "The same on every batch.") for name, value in profile.batch_constants}
+    keys |= {name: facts[name] for name in profile.batch_facts}
+    return thing("What OpenAI's object lacks: what the dialect says of waits and costs.", keys)

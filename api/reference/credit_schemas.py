@@ -1,7 +1,9 @@
 """What the calls about credits take and give: entries, statements, usage, prices, estimates."""
 
 from api.reference.account_schemas import CREATED, RESETS_AT
+from api.reference.parameters import REQUEST
 from api.reference.shapes import (
+    MODEL,
     Schema,
     amount,
     choice,
@@ -25,12 +27,11 @@ from gridline.ledger.statement import COLUMNS
 from gridline.profiles.profile import Profile
 
 KINDS = ("grant", "adjust", "refund", "hold", "settle")
-MODEL = "smollm2-135m-instruct"
 
 
 def schemas(profile: Profile) -> dict[str, Schema]:
     """Components by name."""
-    return {
+    return request_log(profile) | {
         "Entry": _entry(),
         "EntryList": page("Entry"),
         "Standing": thing(
@@ -48,7 +49,56 @@ def schemas(profile: Profile) -> dict[str, Schema]:
         "EstimateCreate": _estimate_create(profile),
         "Estimate": _estimate(profile),
         "BadLines": _bad_lines(),
+        "BudgetSet": request(
+            "A budget of a UTC month.",
+            {
+                "limit": text(
+                    "The most that batches may hold in it, less what comes back, in credits.", "25.00"
+                )
+            },
+            required=("limit",),
+        ),
+        "Budget": thing(
+            "The account's budget, and what is used of it.",
+            {
+                "object": constant("gridline.budget", "Always `gridline.budget`."),
+                "monthly_budget": nullable(
+                    see("Use", "The budget of this UTC month; null without one.")
+                    | {
+                        "examples": [
+                            {"limit": "25.000000000", "current": "0.001234000", "resets_at": RESETS_AT}
+                        ]
+                    }
+                ),
+            },
+        ),
     }
+
+
+def request_log(profile: Profile) -> dict[str, Schema]:
+    """Components of the request log, where the dialect has one."""
+    if not profile.request_log_days:
+        return {}
+    request_ = thing(
+        "What became of one line of a batch that has ended. No prompt, no answer.",
+        {
+            "id": text("What a page goes on after.", REQUEST),
+            "object": constant("gridline.request", "Always `gridline.request`."),
+            "created_at": moment("When its batch ended.", CREATED),
+            "source": constant("batch", "Always `batch`."),
+            "batch_id": identity("batch", "Its batch."),
+            "custom_id": text("The line's own id.", "question-1"),
+            "model": nullable(text("The model that the line names; null where it never ran.", MODEL)),
+            "status_code": nullable(
+                whole("The status of its response; null for a line that never ran.", 200)
+            ),
+            "code": nullable(text("The line's error code; null where it was delivered.", "batch_expired")),
+            "input_tokens": whole("Tokens of the prompt; 0 where it was not delivered.", 38),
+            "output_tokens": whole("Tokens that were written; 0 where it was not delivered.", 9),
+            "cost": amount("What it was charged.", "0.000000560"),
+        },
+    )
+    return {"Request": request_, "RequestList": page("Request")}
 
 
 def _entry() -> Schema:
@@ -207,6 +257,12 @@ def _estimate(profile: Profile) -> Schema:
             "daily_credits": see("Use", "The account's limit of a UTC day.") | {"examples": [daily]},
             "within_daily_limit": nullable(
                 flag("Whether the ceiling fits what is left of it today.", example=True)
+            ),
+            "monthly_budget": nullable(
+                see("Use", "The account's budget of a UTC month; null without one.") | {"examples": [daily]}
+            ),
+            "within_monthly_budget": nullable(
+                flag("Whether the ceiling fits what is left of that this month.", example=True)
             ),
         },
     )

@@ -55,7 +55,8 @@ def build(app: Flask) -> Json:
     for route, said in sorted(described, key=_reading_order):
         item = paths.setdefault(route.path, {} if route.based else {"servers": [{"url": "/"}]})
         item[route.method.lower()] = _operation(route, said, known)
-    return _framed(profile, paths, known)
+    used = {name for _, said in described for name in said.parameters}
+    return _framed(profile, paths, known, parameters.components(used))
 
 
 def _reading_order(described: tuple[Route, Operation]) -> tuple[int, str, int]:
@@ -65,7 +66,9 @@ def _reading_order(described: tuple[Route, Operation]) -> tuple[int, str, int]:
     return list(TAGS).index(said.tag), route.view.__module__, code.co_firstlineno
 
 
-def _framed(profile: Profile, paths: dict[str, Json], known: dict[str, Schema]) -> Json:
+def _framed(
+    profile: Profile, paths: dict[str, Json], known: dict[str, Schema], taken: dict[str, Json]
+) -> Json:
     return {
         "openapi": "3.1.0",
         "info": {
@@ -80,10 +83,10 @@ def _framed(profile: Profile, paths: dict[str, Json], known: dict[str, Schema]) 
         "paths": paths,
         "components": {
             "schemas": known,
-            "parameters": parameters.components(),
+            "parameters": taken,
             "headers": headers.components(),
             "responses": _lone_refusals(paths),
-            "securitySchemes": {"token": _token()},
+            "securitySchemes": {"token": _token(), auth.SESSION: _session()},
         },
     }
 
@@ -97,19 +100,27 @@ def _token() -> Json:
     return {
         "type": "http",
         "scheme": "bearer",
-        "description": "A token that the operator gave you. Its scopes: `read` for calls that only look, `routing:write` "
-        "for those that change something. A new token has both.",
+        "description": "A token that you made, or that the operator gave you. Its scopes: `read` for calls that only look, "
+        "`routing:write` for those that change something. A new token has both. The secret of a session does as well.",
+    }
+
+
+def _session() -> Json:
+    return {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "The secret of a session, which signing up or in answers. No token opens these calls.",
     }
 
 
 def _operation(route: Route, said: Operation, known: dict[str, Schema]) -> Json:
-    needs = "" if route.scope is None else f"\n\nNeeds a token with scope `{route.scope}`."
+    needs, security = _needs(route.scope)
     shown: Json = {
         "operationId": said.id,
         "tags": [said.tag],
         "summary": said.summary,
         "description": said.description + needs,
-        "security": [] if route.scope is None else [{"token": [route.scope]}],
+        "security": security,
     }
     given = [parameters.in_path(one) for one in route.variables]
     given += [{"$ref": f"#/components/parameters/{one}"} for one in said.parameters]
@@ -119,6 +130,15 @@ def _operation(route: Route, said: Operation, known: dict[str, Schema]) -> Json:
         shown["requestBody"] = {"required": True, "content": _content(said.body, known)}
     shown["responses"] = _responses(route, said, known)
     return shown
+
+
+def _needs(scope: str | None) -> tuple[str, list[Json]]:
+    """What a call asks for, in a sentence and in OpenAPI's terms."""
+    if scope is None:
+        return "", []
+    if scope == auth.SESSION:
+        return "\n\nNeeds a session; a token is refused.", [{auth.SESSION: []}]
+    return f"\n\nNeeds a token with scope `{scope}`.", [{"token": [scope]}]
 
 
 def _responses(route: Route, said: Operation, known: dict[str, Schema]) -> Json:

@@ -9,13 +9,21 @@ TAGS = {
     "Models": "What can be named in a line, with limits and prices.",
     "Account": "What OpenAI lacks: limits and credits, receipts, what happened to a batch.",
     "Credits": "What things cost, what a batch would cost, and everything that moved the account's credits.",
+    "Webhooks": "Addresses of yours that hear of ended batches, so that nobody has to poll.",
+    "Access": "Sign up, sign in, make and revoke tokens. A token opens none of these calls, a session opens all others too.",
     "Platform": "For monitors and tools. No token.",
 }
 
 
 def introduction(profile: Profile) -> str:
     """The words at the top, in Markdown, with the address that the dialect has."""
-    return _WORDS.replace("BASE_PATH", profile.base_paths[0])
+    waits = _WAITS.replace("EXTENSION", profile.extension) if "reason" in profile.batch_facts else ""
+    return _WORDS.replace("BASE_PATH", profile.base_paths[0]).replace("WAITS", waits)
+
+
+_WAITS = """\
+- **A batch that waits says why**, in `EXTENSION.reason`, and what helps. Do not send it again: it goes on by itself.
+"""
 
 
 _WORDS = """\
@@ -32,8 +40,7 @@ batch = client.batches.create(
 )
 ```
 
-- **A batch that waits says why**, in `gridline.reason`, and what helps. Do not send it again: it goes on by itself.
-- **Match results by `custom_id`.** Output lines stand in the order of the input; lines without an answer are in the error
+WAITS- **Match results by `custom_id`.** Output lines stand in the order of the input; lines without an answer are in the error
   file.
 - **Every answer has `x-request-id`.** Every refusal is OpenAI's error object; `code` is what to decide by.
 - **Retries are safe with an `Idempotency-Key`** on a create. `x-should-retry: false` means that trying again cannot help.

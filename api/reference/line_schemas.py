@@ -1,6 +1,10 @@
-"""The lines of an input, for generating types: OpenAI's keys and ranges, as gridline.lines reads them."""
+"""The lines of an input, for generating types: each API's keys and ranges, as gridline.lines reads them."""
 
+from collections.abc import Callable
+
+from api.reference import message_schemas, response_schemas
 from api.reference.shapes import (
+    MODEL,
     Schema,
     choice,
     constant,
@@ -14,26 +18,34 @@ from api.reference.shapes import (
     whole,
 )
 from gridline import limits
-from gridline.lines import chat, embeddings, requests
-
-CHAT, EMBEDDINGS = "/v1/chat/completions", "/v1/embeddings"
-MODEL = "smollm2-135m-instruct"
+from gridline.lines import chat, conversation, embeddings, endpoints, requests
+from gridline.profiles.profile import Profile
 
 
-def schemas() -> dict[str, Schema]:
-    """Components by name."""
-    return {
+def schemas(profile: Profile) -> dict[str, Schema]:
+    """Components by name, for the dialect's endpoints."""
+    known: dict[str, Schema] = {
         "InputLine": {
             "description": "One request: a line of an input. All lines of a file go to one endpoint and one model.",
-            "oneOf": [see("ChatLine"), see("EmbeddingLine")],
-        },
-        "ChatLine": _line(CHAT, "ChatBody"),
+            "oneOf": [see(f"{_KINDS[endpoint][0]}Line") for endpoint in profile.endpoints],
+        }
+    }
+    for endpoint in profile.endpoints:
+        kind, bodies = _KINDS[endpoint]
+        known |= {f"{kind}Line": _line(endpoint, f"{kind}Body"), **bodies()}
+    return known
+
+
+def _chat_bodies() -> dict[str, Schema]:
+    return {
         "ChatBody": _chat_body(),
         "ChatMessage": _message(),
         "ResponseFormat": _response_format(),
-        "EmbeddingLine": _line(EMBEDDINGS, "EmbeddingBody"),
-        "EmbeddingBody": _embedding_body(),
     }
+
+
+def _embedding_bodies() -> dict[str, Schema]:
+    return {"EmbeddingBody": _embedding_body()}
 
 
 def custom_id() -> Schema:
@@ -112,7 +124,7 @@ def _message() -> Schema:
         required=("type", "text"),
     )
     keys = {
-        "role": choice("Who speaks.", chat.ROLES, "user"),
+        "role": choice("Who speaks.", conversation.ROLES, "user"),
         "content": {
             "description": "What is said: text.",
             "anyOf": [text("As one text.", "Hello"), listed(part, "In pieces.", least=1)],
@@ -171,3 +183,12 @@ def _embedding_body() -> Schema:
         **{name: nullable(schema) for name, schema in _ignored().items()},
     }
     return request("What is to be embedded. Null counts as left out.", keys, required=("model", "input"))
+
+
+_KINDS: dict[str, tuple[str, Callable[[], dict[str, Schema]]]] = {
+    endpoints.CHAT: ("Chat", _chat_bodies),
+    endpoints.EMBEDDINGS: ("Embedding", _embedding_bodies),
+    endpoints.RESPONSES: ("Response", response_schemas.bodies),
+    endpoints.MESSAGES: ("Message", message_schemas.bodies),
+}
+"""Endpoint to what its components' names begin with, and the components of its bodies."""

@@ -1,15 +1,21 @@
 """What calls take beside a body: parts of the path, query parameters, headers; limits as the code has them."""
 
+from collections.abc import Collection
 from typing import Any
 
 from api.reference.shapes import Schema, choice, day, identity, text, whole
-from gridline import limits
+from gridline import ids, limits
 from gridline.files.objects import PURPOSES
+
+REQUEST = f"{ids.derived('batch', 'example')}-0"
+"""The id of a batch's first request in the log."""
 
 IN_PATH: dict[str, Schema] = {
     "file_id": identity("file", "The file's id."),
     "batch_id": identity("batch", "The batch's id."),
     "upload_id": identity("upload", "The upload's id."),
+    "webhook_id": identity("webhook", "The webhook's id."),
+    "token_id": identity("token", "The token's id."),
     "model": text("The model's id.", "smollm2-135m-instruct"),
 }
 """By the name of the route's variable."""
@@ -46,6 +52,24 @@ _SCHEMAS: dict[str, tuple[str, str, Schema]] = {
     ),
     "entries_after": ("query", "after", _after("transaction")),
     "entries_limit": ("query", "limit", _limit(limits.ENTRIES_PAGE_DEFAULT, limits.ENTRIES_PAGE_MAX)),
+    "requests_batch": ("query", "batch_id", identity("batch", "Only the requests of this batch.")),
+    "requests_day": (
+        "query",
+        "day",
+        day("The UTC day on which the batches ended; by default today. Not beside `batch_id`.", "2026-01-31"),
+    ),
+    "requests_after": (
+        "query",
+        "after",
+        text("Go on after this id: the `last_id` of the page before.", REQUEST),
+    ),
+    "requests_limit": ("query", "limit", _limit(limits.REQUESTS_PAGE_DEFAULT, limits.REQUESTS_PAGE_MAX)),
+    "deliveries_after": ("query", "after", _after("event")),
+    "deliveries_limit": (
+        "query",
+        "limit",
+        _limit(limits.DELIVERIES_PAGE_DEFAULT, limits.DELIVERIES_PAGE_MAX),
+    ),
     "from_day": (
         "query",
         "from",
@@ -107,12 +131,18 @@ _SCHEMAS: dict[str, tuple[str, str, Schema]] = {
 }
 
 
-def components() -> dict[str, dict[str, Any]]:
-    """Parameters by the names that operations give them."""
+def components(used: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Those of these parameters, by the names that operations give them."""
     return {
         key: _parameter(place, name, schema, required=False)
         for key, (place, name, schema) in _SCHEMAS.items()
+        if key in used
     }
+
+
+def names() -> set[str]:
+    """Every parameter that an operation may take."""
+    return set(_SCHEMAS)
 
 
 def in_path(variable: str) -> dict[str, Any]:

@@ -1,7 +1,11 @@
 """The lines of output and error files, for generating types."""
 
-from api.reference.line_schemas import MODEL, custom_id
+from collections.abc import Callable
+
+from api.reference import message_schemas, response_schemas
+from api.reference.line_schemas import custom_id
 from api.reference.shapes import (
+    MODEL,
     Schema,
     choice,
     constant,
@@ -16,16 +20,17 @@ from api.reference.shapes import (
     thing,
     whole,
 )
-from gridline.lines import results
+from gridline.lines import endpoints, results
+from gridline.profiles.profile import Profile
 
 CREATED = 1767614400
 _RESULT = '{"id": "batch_req_…", "custom_id": "a-1", "response": {"status_code": 200, …}, "error": null}\n'
 
 
-def schemas() -> dict[str, Schema]:
-    """Components by name."""
-    return {
-        "OutputLine": _line(),
+def schemas(profile: Profile) -> dict[str, Schema]:
+    """Components by name, for the dialect's endpoints."""
+    known = {
+        "OutputLine": _line([_ANSWERS[endpoint][0] for endpoint in profile.endpoints]),
         "ResultLines": {
             "type": "string",
             "description": "Lines that have a result, delivered and failed alike, in the order in which they were done: "
@@ -34,24 +39,31 @@ def schemas() -> dict[str, Schema]:
             "examples": [_RESULT],
             "x-lines": see("OutputLine"),
         },
-        "ChatCompletion": _completion(),
-        "ChatLogprobs": _logprobs(),
-        "Logprob": _logprob(),
-        "EmbeddingList": _embeddings(),
     }
+    for endpoint in profile.endpoints:
+        known |= _ANSWERS[endpoint][1]()
+    return known
 
 
-def _line() -> Schema:
+def _chat_answers() -> dict[str, Schema]:
+    return {"ChatCompletion": _completion(), "ChatLogprobs": _logprobs(), "Logprob": _logprob()}
+
+
+def _embedding_answers() -> dict[str, Schema]:
+    return {"EmbeddingList": _embeddings()}
+
+
+def _line(bodies: list[str]) -> Schema:
     response = thing(
         "The answer, or the refusal of this one line.",
         {
-            "status_code": whole("200 in an output file; 400 or 500 in an error file.", 200),
+            "status_code": whole("200 in an output file; 400, 403 or 500 in an error file.", 200),
             "request_id": text(
                 "Name it when you write to the operator.", identity("request", "")["examples"][0]
             ),
             "body": {
-                "description": "OpenAI's object.",
-                "anyOf": [see("ChatCompletion"), see("EmbeddingList"), see("Error")],
+                "description": "The endpoint's object.",
+                "anyOf": [*(see(name) for name in bodies), see("Error")],
             },
         },
     )
@@ -162,3 +174,12 @@ def _embeddings() -> Schema:
             ),
         },
     )
+
+
+_ANSWERS: dict[str, tuple[str, Callable[[], dict[str, Schema]]]] = {
+    endpoints.CHAT: ("ChatCompletion", _chat_answers),
+    endpoints.EMBEDDINGS: ("EmbeddingList", _embedding_answers),
+    endpoints.RESPONSES: ("Response", response_schemas.answers),
+    endpoints.MESSAGES: ("Message", message_schemas.answers),
+}
+"""Endpoint to the component of its answer, and all components that it is made of."""

@@ -4,11 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.reference import (
+    access_schemas,
     account_schemas,
     batch_schemas,
     credit_schemas,
     file_schemas,
     line_schemas,
+    notice_schemas,
+    platform_schemas,
     result_schemas,
     upload_schemas,
     wait_schemas,
@@ -25,9 +28,12 @@ def components(profile: Profile) -> dict[str, Schema]:
         **batch_schemas.schemas(profile),
         **account_schemas.schemas(profile),
         **credit_schemas.schemas(profile),
-        **line_schemas.schemas(),
-        **result_schemas.schemas(),
+        **line_schemas.schemas(profile),
+        **notice_schemas.schemas(),
+        **platform_schemas.schemas(profile),
+        **result_schemas.schemas(profile),
         **wait_schemas.schemas(),
+        **access_schemas.schemas(),
     }
 
 

@@ -7,6 +7,9 @@ from gridline import ids
 
 Schema = dict[str, Any]
 
+MODEL = "smollm2-135m-instruct"
+"""The model of examples."""
+
 AMOUNT = r"^-?[0-9]+\.[0-9]{9}$"
 
 

@@ -17,7 +17,7 @@ def _wait() -> Schema:
         {
             "object": constant("batch.wait", "Always `batch.wait`."),
             "reason_code": choice(
-                "The wait's code, as in the batch's `gridline.reason_code`.",
+                "The wait's code.",
                 ReasonCode,
                 ReasonCode.GRIDLINE_CAPACITY,
             ),

@@ -1,9 +1,9 @@
-"""The account: its credit, its limits, and how to reach the API with its token."""
+"""The account: its credit, its limits and its monthly budget, and how to reach the API with its token."""
 
 import streamlit as st
 
-from dashboard import figures, live, markup, snippets, words
-from gridline.client import Account
+from dashboard import figures, live, markup, visitor, words
+from gridline.client import Account, ClientError
 
 
 def main() -> None:
@@ -28,15 +28,49 @@ def _draw(account: Account) -> None:
         rows = [("Account", account.name), ("Account id", account.id)]
         rows += [(words.limit(name), figures.limit(name, limit)) for name, limit in account.limits.items()]
         markup.draw(markup.facts(rows))
+        _budget(account)
     with right.container(border=True, height="stretch"):
         st.subheader("Connect", anchor=False)
         st.write("Point any OpenAI SDK at this base URL, with your token as the API key.")
-        st.code(snippets.base_url(), language=None)
+        st.page_link("screens/tokens.py", label="Make a token", icon=":material/key:")
+        base_url = visitor.base_url()
+        st.code(base_url, language=None, wrap_lines=True)
         st.code(
-            f'from openai import OpenAI\n\nclient = OpenAI(\n    base_url="{snippets.base_url()}",\n'
+            f'from openai import OpenAI\n\nclient = OpenAI(\n    base_url="{base_url}",\n'
             '    api_key="<your token>",\n    timeout=60,\n)',
             language="python",
+            wrap_lines=True,
         )
+
+
+def _budget(account: Account) -> None:
+    """What the owner may set; who signed in with a token is told why not."""
+    found = visitor.session()
+    if found is None or not found.email:
+        st.caption("Sign in with e-mail and password to set a monthly budget.")
+        return
+    now = account.limits.get("monthly_budget")
+    with st.form("budget", border=False):
+        wanted = st.text_input(
+            "Monthly budget, in credits",
+            value="" if now is None else str(now.limit).rstrip("0").rstrip("."),
+            placeholder="None",
+            help="The most that your batches may hold in a UTC month, less what comes back of them. A batch that would "
+            "go beyond it fails before anything runs. Leave it empty for no budget.",
+        )
+        sent = st.form_submit_button("Save the budget", icon=":material/savings:")
+    if sent:
+        _save(wanted.strip())
+
+
+def _save(wanted: str) -> None:
+    try:
+        visitor.client().set_budget(wanted or None)
+    except ClientError as error:
+        visitor.check_refusal(error)
+        live.problem("The budget was not changed", error)
+        return
+    st.rerun()
 
 
 main()

@@ -1,10 +1,23 @@
 """One batch, at ``/batch?id=<batch id>``: why it waits, how far it is, what it cost, what went wrong, its files."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 import streamlit as st
 
-from dashboard import errors_table, figures, live, markup, parts, snippets, timeline
+from dashboard import (
+    errors_table,
+    failures,
+    figures,
+    live,
+    markup,
+    parts,
+    snippets,
+    strip,
+    timeline,
+    visitor,
+    words,
+)
 from gridline.client import Batch, Client, ClientError, Event, FileInfo, Receipt
 from gridline.settings import settings
 
@@ -79,20 +92,23 @@ def _draw(seen: Seen) -> None:
     with heading:
         markup.draw(parts.title(batch, seen.source))
         markup.draw(parts.subtitle(batch, at))
-    identity.code(batch.id, language=None)
+    identity.code(batch.id, language=None, wrap_lines=True)
     for box in (parts.wait(batch, at), parts.outcome(batch)):
         if box is not None:
             markup.draw(box)
     main_column, side = st.columns([0.64, 0.36], gap="medium")
     with main_column:
-        _progress(batch)
+        _progress(seen, at)
         if any(error.line is not None for error in batch.errors):
             _line_errors(batch)
+        if seen.errors is not None:
+            _failures(batch, seen.errors)
         with st.container(border=True):
             st.subheader("Timeline", anchor=False)
             markup.draw(timeline.draw(seen.events, at, open_=not batch.ended))
     with side:
         _cost(seen)
+        _cancel(batch)
         _files(seen)
         with st.container(border=True):
             st.subheader("Details", anchor=False)
@@ -105,12 +121,21 @@ def _draw(seen: Seen) -> None:
                 help="For operators: the run of this batch in the Airflow UI.",
             )
     _snippets(batch)
+    st.page_link(
+        "screens/contact.py",
+        label="Ask the operator about this batch",
+        icon=":material/mail:",
+        query_params={"batch": batch.id},
+    )
 
 
-def _progress(batch: Batch) -> None:
+def _progress(seen: Seen, at: datetime) -> None:
     with st.container(border=True):
         st.subheader("Progress", anchor=False)
-        markup.draw(parts.progress(batch))
+        markup.draw(parts.progress(seen.batch))
+    with st.container(border=True):
+        st.subheader("Where its time went", anchor=False)
+        markup.draw(strip.draw(seen.events, at))
 
 
 def _line_errors(batch: Batch) -> None:
@@ -141,6 +166,31 @@ def _line_errors(batch: Batch) -> None:
         )
 
 
+def _failures(batch: Batch, file: FileInfo) -> None:
+    """Failed lines by code with what mends them, and all of them as a new input."""
+    try:
+        with visitor.client().download(file.id) as content:
+            found = failures.read(content.chunks)
+    except ClientError as error:
+        visitor.check_refusal(error)
+        live.problem("The error file could not be read", error)
+        return
+    with st.container(border=True):
+        st.subheader("Failed lines", anchor=False)
+        if not found.whole:
+            st.caption("Of the beginning of a large error file; the file has all of them.")
+        for group in found.groups:
+            with st.expander(f"{group.code}: {figures.count(group.lines, 'line')}"):
+                st.write(words.fix(group.code))
+                st.dataframe(errors_table.of_lines(group.first), hide_index=True)
+        st.link_button(
+            "Their requests as a new file",
+            f"/download/{batch.id}/retry",
+            icon=":material/replay:",
+            help="The failed lines of the input, as they were: correct what needs it and upload it as a new batch.",
+        )
+
+
 def _cost(seen: Seen) -> None:
     with st.container(border=True):
         st.subheader("Cost", anchor=False, help=figures.UNIT_HELP)
@@ -148,6 +198,23 @@ def _cost(seen: Seen) -> None:
         if seen.receipt is not None and seen.receipt.charged_nanos:
             with st.expander("How this was reckoned"):
                 markup.draw(parts.reckoning(seen.receipt))
+
+
+def _cancel(batch: Batch) -> None:
+    """A button, and before it takes effect what it will cost; only while there is something to cancel."""
+    consequence = parts.cancelling(batch)
+    if consequence is None:
+        return
+    with st.popover("Cancel this batch", icon=":material/block:", width="stretch"):
+        st.write(consequence)
+        if st.button("Cancel it now", type="primary", key="cancel"):
+            try:
+                visitor.client().cancel(batch.id)
+            except ClientError as error:
+                visitor.check_refusal(error)
+                live.problem("It could not be cancelled", error)
+            else:
+                st.rerun()
 
 
 def _files(seen: Seen) -> None:
@@ -165,6 +232,14 @@ def _files(seen: Seen) -> None:
                 icon=":material/download:",
                 width="stretch",
             )
+        if not seen.batch.ended and seen.batch.counts.completed + seen.batch.counts.failed:
+            st.link_button(
+                "Results so far",
+                f"/download/{seen.batch.id}/partial",
+                icon=":material/download:",
+                width="stretch",
+                help="What is done, in the order in which it was done.",
+            )
         expiry = next((info.expires_at for _, _, info in offered if info.expires_at), None)
         if expiry is not None:
             st.caption(f"Kept until {figures.exact(expiry)}.")
@@ -175,9 +250,10 @@ def _files(seen: Seen) -> None:
 
 def _snippets(batch: Batch) -> None:
     with st.expander("The same from code", icon=":material/code:"):
+        base_url = visitor.base_url()
         python, curl = st.tabs(["Python", "curl"])
-        python.code(snippets.follow_python(batch.id), language="python")
-        curl.code(snippets.follow_curl(batch.id), language="bash")
+        python.code(snippets.follow_python(base_url, batch.id), language="python", wrap_lines=True)
+        curl.code(snippets.follow_curl(base_url, batch.id), language="bash", wrap_lines=True)
 
 
 main()

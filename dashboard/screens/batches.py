@@ -95,13 +95,14 @@ def _first_run() -> None:
     with st.container(border=True):
         st.subheader("No batches yet", anchor=False)
         st.write("Send your first one with the OpenAI SDK. It appears here as soon as it is accepted.")
+        st.page_link("screens/tokens.py", label="Make a token for it", icon=":material/key:")
         try:
             models = visitor.client().models()
         except ClientError as error:
             visitor.check_refusal(error)
             models = ()
         chat = next((model.id for model in models if model.kind in (None, "chat")), "<model id>")
-        st.code(snippets.first_batch(chat), language="python")
+        st.code(snippets.first_batch(visitor.base_url(), chat), language="python", wrap_lines=True)
 
 
 def _no_match(found: Listing) -> None:

@@ -65,8 +65,8 @@ def decide(
     """
     if batch.status in TERMINAL:
         return None
-    # A file whose every line was refused has no partitions: its run's end, not an empty list, says it is over.
-    all_over = all(one.state in PARTITION_OVER for one in partitions) and bool(partitions or run_over)
+    # A file whose every line was refused has no partitions: that it was read is all there is to do.
+    all_over = all(one.state in PARTITION_OVER for one in partitions)
     not_started = not batch.any_line_ran and now >= batch.start_by
     credit = waits.true_reason(batch) == ReasonCode.CUSTOMER_CREDIT and not held
     rules = (

@@ -1,7 +1,7 @@
 """``finish(batch)``: the one way a batch ends. Files first, then one transaction for charge, files and status.
 
-Called by the DAG's ``collate`` and ``settle``, by the keeper for batches without a live run, and safe to call at
-any time, twice, at once: the manifests and the collation are create-once objects, and the last transaction
+Called through the DAG's ``collate`` and ``settle``, by the keeper for batches without a live run, and safe to call
+at any time, twice, at once: the manifests and the collation are create-once objects, and the last transaction
 begins by looking whether the batch has ended.
 """
 
@@ -28,12 +28,21 @@ def collate(batch_id: str) -> str:
     return finish(batch_id, run_over=False, settle=False)
 
 
+def settle(batch_id: str) -> str:
+    """Task body: end a batch whose partitions are over, or whose other end is due. The status it left is returned.
+
+    That its run is over is not for the run's last task to say: a copy that stood still may wake when the run goes on
+    again. Only the keeper, which asks Airflow, ends a batch whose run left something undone.
+    """
+    return finish(batch_id, run_over=False)
+
+
 def finish(batch_id: str, *, run_over: bool, settle: bool = True) -> str:
     """End the batch if its end is due; the status it then has.
 
     Args:
         batch_id: the batch.
-        run_over: its run has ended (or is at its teardown), so a partition that is not over never will be.
+        run_over: its run has ended and Airflow said so, hence a partition that is not over never will be.
         settle: False stops after the files, before the transaction that ends the batch.
     """
     with unit_of_work() as work:

@@ -6,7 +6,7 @@ from gridline.batches import events, moves, waits
 from gridline.batches.reasons import ReasonCode
 from gridline.batches.states import Status
 from gridline.batches.tables import Batch
-from gridline.customers import daily
+from gridline.customers import spending
 from gridline.db.work import Work, unit_of_work
 from gridline.errors import InvariantBroken, LimitExceeded, Refused
 from gridline.ledger import holding
@@ -18,10 +18,10 @@ Held = Literal["held", "parked", "ended"]
 
 
 def hold_credits(batch_id: str) -> Held:
-    """Place the batch's hold, within credit and the account's daily limit.
+    """Place the batch's hold, within credit, the account's daily limit and its budget.
 
-    Credit that falls short ends a 24h batch and parks a 72h one until a top-up. A hold over the daily limit ends the
-    batch in both windows.
+    Credit that falls short ends a 24h batch and parks a 72h one until a top-up. A hold over the daily limit, or
+    over the budget, ends the batch in both windows.
     """
     with unit_of_work() as work:
         batch = moves.locked(work, batch_id)
@@ -52,7 +52,7 @@ def _place(work: Work, batch: Batch) -> None:
             card=batch.card,
         )
         if batch.ceiling_nanos:
-            daily.check_hold(work, batch.account_id, batch_id=batch.id, hold_nanos=batch.ceiling_nanos)
+            spending.check_hold(work, batch.account_id, batch_id=batch.id, hold_nanos=batch.ceiling_nanos)
     batch.waiting = None
     events.record(work, batch, "held", amount=credits_text(batch.ceiling_nanos))
     work.notify("capacity")

@@ -12,7 +12,7 @@ from gridline.batches.repeats import Sent
 from gridline.batches.requests import CreateRequest
 from gridline.batches.states import Status
 from gridline.batches.tables import Batch
-from gridline.customers import accounts, daily
+from gridline.customers import accounts, spending
 from gridline.db.work import Work
 from gridline.errors import InvalidRequest, NotFound
 from gridline.files import retention
@@ -34,13 +34,14 @@ def create(work: Work, *, account_id: str, actor: str, request: CreateRequest, s
     Raises:
         NotFound: the input file does not exist, is deleted or belongs to another account.
         Conflict: the key was used with another body.
+        InvalidRequest: the input would expire before the window ends.
         LimitExceeded: the account has no open slot, or has used its daily limit; nothing was made.
     """
     earlier = repeats.find(work, account_id=account_id, request=request, sent=sent)
     if earlier is not None:
         return Created(earlier, replayed=True)
     file = input_file(work, account_id, request.input_file_id, keep=True)
-    daily.check_create(work, account_id)
+    spending.check_create(work, account_id)
     accounts.slot_take(work, account_id)
     batch = Batch(
         id=ids.new("batch"), account_id=account_id, created_by=actor, endpoint=request.endpoint,
@@ -52,7 +53,7 @@ def create(work: Work, *, account_id: str, actor: str, request: CreateRequest, s
         reason_code=ReasonCode.STARTING, reason_since=work.now,
     )  # fmt: skip
     work.session.add(batch)
-    retention.keep_for_batch(file, batch.expires_at)
+    retention.keep_for_batch(file, batch.expires_at, retention.policy(work, account_id))
     work.session.flush()
     events.record(work, batch, "created", actor=actor, input_file_id=file.id)
     moves.request_run(work, batch, "start")

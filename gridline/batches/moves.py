@@ -11,6 +11,7 @@ from gridline.batches.tables import Batch, RunRequest
 from gridline.customers import accounts
 from gridline.db.work import Work
 from gridline.errors import InvariantBroken
+from gridline.notices import outbox
 
 
 def locked(work: Work, batch_id: str) -> Batch:
@@ -52,7 +53,10 @@ def _end(work: Work, batch: Batch, moment: datetime) -> None:
     batch.waiting = None
     waits.set_reason(work, batch, None)
     accounts.slot_give(work, batch.account_id)
+    outbox.batch_ended(work, batch.id, account_id=batch.account_id, status=batch.status)
+    # Its GPU and what is left of its hold are free: for whoever waits for them.
     work.notify("capacity")
+    work.notify("credits")
 
 
 def request_run(work: Work, batch: Batch, kind: str, *, from_task: str | None = None) -> None:

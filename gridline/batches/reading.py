@@ -12,6 +12,7 @@ from gridline.db.work import Work
 from gridline.errors import NotFound
 from gridline.ledger.tables import Hold, Resolution
 from gridline.money import credits_text
+from gridline.profiles.profile import current
 
 TIMESTAMPS = (
     "created_at", "in_progress_at", "expires_at", "finalizing_at", "completed_at", "failed_at", "expired_at",
@@ -81,8 +82,12 @@ def get(work: Work, *, account_id: str, batch_id: str) -> Batch:
     return batch
 
 
-def page(work: Work, *, account_id: str, after: str | None, limit: int) -> tuple[list[dict[str, Any]], bool]:
+def page(
+    work: Work, *, account_id: str, after: str | None, limit: int, explained: bool = False
+) -> tuple[list[dict[str, Any]], bool]:
     """Up to ``limit`` batch objects, newest first, after the given id; and whether there are more.
+
+    ``explained``: as in ``show``.
 
     Raises:
         NotFound: the cursor is no batch of this account.
@@ -93,11 +98,14 @@ def page(work: Work, *, account_id: str, after: str | None, limit: int) -> tuple
         rows = rows.where(tuple_(Batch.created_at, Batch.sequence) < (cursor.created_at, cursor.sequence))
     rows = rows.order_by(Batch.created_at.desc(), Batch.sequence.desc()).limit(limit + 1)
     found = work.session.execute(rows).all()
-    return [_object(_Shown._make(row)) for row in found[:limit]], len(found) > limit
+    shown = [_object(_Shown._make(row), explained=explained) for row in found[:limit]]
+    return shown, len(found) > limit
 
 
-def show(work: Work, *, account_id: str, batch_id: str) -> dict[str, Any]:
+def show(work: Work, *, account_id: str, batch_id: str, explained: bool = False) -> dict[str, Any]:
     """An account's batch as the API shows it, in one statement: what a poll costs.
+
+    ``explained``: with all that is known of it as ``explanation``, not with what the dialect says.
 
     Raises:
         NotFound: missing and foreign alike.
@@ -105,11 +113,11 @@ def show(work: Work, *, account_id: str, batch_id: str) -> dict[str, Any]:
     row = work.first(_SHOWN_BY_ID, account_id=account_id, batch_id=batch_id)
     if row is None:
         raise _missing(batch_id)
-    return _object(_Shown._make(row))
+    return _object(_Shown._make(row), explained=explained)
 
 
 def batch_object(work: Work, batch: Batch) -> dict[str, Any]:
-    """The batch as the API shows it: every key of OpenAI's object, null when unset, and ``gridline``."""
+    """The batch as the API shows it: every key of OpenAI's object, null when unset, and the dialect's extension."""
     work.session.flush()
     return show(work, account_id=batch.account_id, batch_id=batch.id)
 
@@ -118,7 +126,7 @@ def _missing(batch_id: str) -> NotFound:
     return NotFound(f"No batch found with id '{batch_id}'.", param="batch_id")
 
 
-def _object(batch: _Shown) -> dict[str, Any]:
+def _object(batch: _Shown, *, explained: bool) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "id": batch.id,
         "object": "batch",
@@ -146,7 +154,10 @@ def _object(batch: _Shown) -> dict[str, Any]:
         "metadata": batch.batch_metadata,
     }
     shown |= {name: unix(getattr(batch, name)) for name in TIMESTAMPS}
-    shown["gridline"] = _explained(batch)
+    if explained:
+        shown["explanation"] = _facts(batch)
+    else:
+        shown[current().extension] = _extension(batch)
     return shown
 
 
@@ -156,7 +167,13 @@ def _errors(batch: _Shown) -> dict[str, Any] | None:
     return {"object": "list", "data": batch.errors, "total": batch.errors_total}
 
 
-def _explained(batch: _Shown) -> dict[str, Any]:
+def _extension(batch: _Shown) -> dict[str, Any]:
+    """What the dialect says of a batch beside OpenAI's keys."""
+    profile, facts = current(), _facts(batch)
+    return dict(profile.batch_constants) | {name: facts[name] for name in profile.batch_facts}
+
+
+def _facts(batch: _Shown) -> dict[str, Any]:
     code = ReasonCode(batch.reason_code) if batch.reason_code else None
     return {
         "reason": sentence(code, batch.operator_hold_note) if code else None,

@@ -1,7 +1,5 @@
 """A finished batch's files and figures: writing the objects, then booking them in the ending transaction."""
 
-from datetime import timedelta
-
 from sqlalchemy import update
 from sqlalchemy.dialects.postgresql import insert
 
@@ -11,9 +9,9 @@ from gridline.batches.tables import Batch
 from gridline.customers.tables import Account
 from gridline.db.work import Work
 from gridline.errors import InvariantBroken
+from gridline.files import retention
 from gridline.files.tables import File
 from gridline.ledger import holding, settling
-from gridline.limits import OUTPUT_KEEP_DAYS
 from gridline.lines import collating
 from gridline.lines.collating import Collation, FilePart
 from gridline.storage import layout
@@ -85,14 +83,18 @@ def _add_file(work: Work, batch: Batch, kind: str, part: FilePart | None) -> str
     if part is None:
         return None
     file_id = _file_id(batch, kind)
-    keep = timedelta(days=OUTPUT_KEEP_DAYS)
-    if batch.output_expires_after_seconds is not None:
-        keep = timedelta(seconds=batch.output_expires_after_seconds)
+    source = work.session.get(File, batch.input_file_id)
+    expires_at = retention.output_expires_at(
+        work.now,
+        batch.output_expires_after_seconds,
+        policy=retention.policy(work, batch.account_id),
+        input_expires_at=None if source is None else source.expires_at,
+    )
     work.session.execute(
         insert(File).values(
             id=file_id, account_id=batch.account_id, purpose="batch_output", filename=f"{batch.id}_{kind}.jsonl",
             bytes=part.bytes, sha256=part.sha256, object_key=layout.file_key(batch.account_id, file_id),
-            created_at=work.now, expires_at=work.now + keep, batch_id=batch.id,
+            created_at=work.now, expires_at=expires_at, batch_id=batch.id,
         )
     )  # fmt: skip
     # Results are never refused for lack of room: they count, so the next upload is.

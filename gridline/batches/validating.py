@@ -1,14 +1,16 @@
 """Task body ``validate``: reads the file once and stores what it found. Running it again changes nothing."""
 
+from collections.abc import Mapping
+
 from gridline import storage
 from gridline.batches import events, moves, waits
 from gridline.batches.reasons import ReasonCode
 from gridline.batches.states import Status
 from gridline.batches.tables import Batch, Partition
-from gridline.catalog import cards
-from gridline.catalog.cards import ModelCard
+from gridline.catalog import cards, offering
 from gridline.db.work import Work, unit_of_work
 from gridline.files.tables import File
+from gridline.lines.card import Card
 from gridline.lines.checking import Checked, check_file
 from gridline.settings import settings
 
@@ -25,15 +27,16 @@ def validate(batch_id: str) -> list[int]:
             return _partitions(work, batch)
         waits.set_reason(work, batch, ReasonCode.VALIDATING_FILE)
         object_key = work.session.get_one(File, batch.input_file_id).object_key
-        offered = {card.id: card for card in cards.listed(work)}
+        rules = offering.rules(work, batch.account_id, batch.endpoint)
+        # A base of adapters need not be offered by itself.
+        known = {**cards.qualified_bases(work), **rules.cards}
     checked = check_file(
-        storage.store(), file_key=object_key, batch_id=batch_id, endpoint=batch.endpoint, cards=offered,
-        models_folder=settings().models_folder,
-    )  # fmt: skip
+        storage.store(), rules, file_key=object_key, batch_id=batch_id, models_folder=settings().models_folder
+    )
     with unit_of_work() as work:
         batch = moves.locked(work, batch_id)
         if batch.status == Status.VALIDATING and batch.validated_at is None:
-            _store(work, batch, checked, offered)
+            _store(work, batch, checked, known)
         return _partitions(work, batch)
 
 
@@ -45,7 +48,7 @@ def _partitions(work: Work, batch: Batch) -> list[int]:
     return [number for (number,) in found]
 
 
-def _store(work: Work, batch: Batch, checked: Checked, offered: dict[str, ModelCard]) -> None:
+def _store(work: Work, batch: Batch, checked: Checked, known: Mapping[str, Card]) -> None:
     batch.validated_at = work.now
     if checked.errors_total or checked.card is None:
         batch.errors = [error.as_dict() for error in checked.errors]
@@ -53,9 +56,9 @@ def _store(work: Work, batch: Batch, checked: Checked, offered: dict[str, ModelC
         batch.error_code = "invalid_request"
         moves.move(work, batch, Status.FAILED, bad_lines=checked.errors_total)
         return
-    card = offered[checked.card.id]
+    card = known[checked.card.id]
     batch.model = card.id
-    batch.card = card.copy()
+    batch.card = {**card.copy(), "adapters": [one.as_dict() for one in checked.adapters]}
     batch.total = checked.total
     batch.failed = checked.refused
     batch.ceiling_nanos = checked.ceiling_nanos

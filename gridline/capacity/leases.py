@@ -10,7 +10,7 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from sqlalchemy import ColumnElement, Select, or_, select, update
+from sqlalchemy import ColumnElement, Select, func, or_, select, update
 
 from gridline import limits, storage
 from gridline.batches import moves, waits
@@ -114,7 +114,8 @@ def start_claim_clock(work: Work, batch_id: str) -> None:
 def give_back(work: Work, lease: Lease, outcome: Outcome, *, batch: Batch, part: Partition) -> None:
     """End a live lease, its attempt and what they leave of the partition; all three rows are locked.
 
-    A partition that is not done waits again, until it was tried three times on a healthy engine.
+    A partition that is not done waits again, until it was tried three times on a healthy engine, or the engine that
+    had answered lines of the batch is gone for good.
     """
     attempt = work.session.scalars(select(Attempt).where(Attempt.lease_id == lease.id)).one_or_none()
     healthy = attempt is not None and attempt.engine_healthy
@@ -122,7 +123,7 @@ def give_back(work: Work, lease: Lease, outcome: Outcome, *, batch: Batch, part:
         attempt.ended_at = work.now
         attempt.outcome = outcome
         part.attempts += healthy and outcome in COUNTED
-        part.state = _left(part, outcome)
+        part.state = _left(work, batch, part, outcome)
     _release(work, lease, outcome)
     work.session.flush()
     if attempt is not None and part.state == "waiting" and is_open(batch):
@@ -203,10 +204,30 @@ def _lapse(
     return True
 
 
-def _left(part: Partition, outcome: Outcome) -> str:
+def _left(work: Work, batch: Batch, part: Partition, outcome: Outcome) -> str:
     if outcome is Outcome.DONE:
         return "done"
-    return "given_up" if part.attempts >= limits.ATTEMPTS_PER_PARTITION_MAX else "waiting"
+    gone = outcome is Outcome.ENGINE_UNHEALTHY and batch.any_line_ran and _engine_is_gone(work, part)
+    return "given_up" if gone or part.attempts >= limits.ATTEMPTS_PER_PARTITION_MAX else "waiting"
+
+
+def _engine_is_gone(work: Work, part: Partition) -> bool:
+    """Whether no engine became healthy for so long, and so many attempts, that what ran should be delivered.
+
+    A batch of which nothing ran has its start bound instead: it waits, since nobody has anything of it yet.
+    """
+    work.session.flush()
+    tries = (
+        select(Attempt).where(Attempt.batch_id == part.batch_id, Attempt.partition == part.number).subquery()
+    )
+    healthy = select(func.coalesce(func.max(tries.c.number), 0)).where(tries.c.engine_healthy)
+    count, since = work.session.execute(
+        select(func.count(), func.min(tries.c.started_at)).where(
+            tries.c.outcome == Outcome.ENGINE_UNHEALTHY, tries.c.number > healthy.scalar_subquery()
+        )
+    ).one()
+    long_ago = work.now - timedelta(seconds=limits.ENGINE_GONE_SECONDS)
+    return bool(count >= limits.ATTEMPTS_PER_PARTITION_MAX and since <= long_ago)
 
 
 def _release(work: Work, lease: Lease, outcome: Outcome) -> None:

@@ -18,7 +18,9 @@ def read(store: Store, attempt_prefix: str) -> JobProgress | None:
 def note(work: Work, progress: JobProgress, *, batch: Batch, part: Partition, lease_id: str) -> None:
     """Keep what the progress says on attempt, partition and batch; their rows are locked. Counts never go back."""
     attempt = work.session.scalars(select(Attempt).where(Attempt.lease_id == lease_id)).one()
-    attempt.engine_healthy = attempt.engine_healthy or progress.engine_healthy
+    # An engine that died was healthy: nobody may have read the progress while it said so.
+    healthy = progress.engine_healthy or progress.engine_deaths > 0
+    attempt.engine_healthy = attempt.engine_healthy or healthy
     part.lines_done = max(part.lines_done, min(progress.done, part.lines))
     part.lines_failed = max(part.lines_failed, min(progress.failed, part.lines - part.lines_done))
     part.engine_version = progress.engine_version or part.engine_version

@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-ENDPOINTS = {"chat": ("/v1/chat/completions",), "embedding": ("/v1/embeddings",)}
+from gridline.limits import ADAPTERS_PER_BATCH_MAX
+from gridline.lines import endpoints
 
 TYPES: dict[str, type] = {
     "repository": str,
@@ -21,7 +22,17 @@ TYPES: dict[str, type] = {
     "partition_tokens": int,
     "offered": bool,
 }
-OPTIONAL = {"dimensions", "package", "gpu_seconds_per_batch_max"}
+BATCH_PRICES = ("batch_input_price_nanos", "batch_output_price_nanos")
+OPTIONAL = {
+    "dimensions",
+    "package",
+    "gpu_seconds_per_batch_max",
+    "adapters_by_rank",
+    "adapter_bytes_max",
+    *BATCH_PRICES,
+}
+ENGINE_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
+"""Ranks that an engine can be started for."""
 
 
 def problem_of(model_id: str, values: Mapping[str, Any]) -> str | None:
@@ -37,16 +48,18 @@ def problem_of(model_id: str, values: Mapping[str, Any]) -> str | None:
     seconds = values.get("gpu_seconds_per_batch_max")
     if seconds is not None and (type(seconds) is not int or seconds < 1):
         return f"gpu_seconds_per_batch_max must be a number of seconds of at least 1, got {seconds!r}."
-    return _length_problem(values) or _kind_problem(values) or _price_problem(values) or _pin_problem(values)
+    problems = (_length_problem, _kind_problem, _price_problem, _pin_problem, _adapter_problem)
+    return next(filter(None, (problem(values) for problem in problems)), None)
 
 
 def _kind_problem(values: Mapping[str, Any]) -> str | None:
     """Whether endpoints, lengths and dimensions fit the kind."""
     kind = values["kind"]
-    if kind not in ENDPOINTS:
-        return f"kind must be one of {', '.join(ENDPOINTS)}, got {kind!r}."
-    if not values["endpoints"] or not set(values["endpoints"]) <= set(ENDPOINTS[kind]):
-        return f"endpoints of a model of kind {kind} must be among {', '.join(ENDPOINTS[kind])}."
+    served = endpoints.OF_KIND.get(kind)
+    if served is None:
+        return f"kind must be one of {', '.join(endpoints.OF_KIND)}, got {kind!r}."
+    if not values["endpoints"] or not set(values["endpoints"]) <= set(served):
+        return f"endpoints of a model of kind {kind} must be among {', '.join(served)}."
     if any(type(argument) is not str for argument in values["engine_arguments"]):
         return "engine_arguments must be texts."
     if kind == "chat" and not 1 <= values["output_tokens_max"] < values["context_tokens"]:
@@ -70,7 +83,13 @@ def _price_problem(values: Mapping[str, Any]) -> str | None:
     for key in ("input_price_nanos", "output_price_nanos"):
         if values[key] < 0 or values[key] % 2:
             return f"{key} must be an even whole number of nano-credits of at least 0, got {values[key]}."
-    if values["kind"] == "embedding" and values["output_price_nanos"]:
+    for key in BATCH_PRICES:
+        price = values.get(key)
+        if price is not None and (type(price) is not int or price < 0):
+            return f"{key} must be a whole number of nano-credits of at least 0, got {price!r}."
+    if values["kind"] == "embedding" and (
+        values["output_price_nanos"] or values.get("batch_output_price_nanos")
+    ):
         return "output_price_nanos of an embedding model must be 0: only input is charged."
     return None
 
@@ -85,3 +104,26 @@ def _pin_problem(values: Mapping[str, Any]) -> str | None:
     if package is None and values["offered"] and not re.fullmatch("[0-9a-f]{40}", values["commit"]):
         return f"commit of an offered model must be 40 hexadecimal digits, got {values['commit']!r}."
     return None
+
+
+def _adapter_problem(values: Mapping[str, Any]) -> str | None:
+    """Whether the adapters it says it serves are few enough, and of ranks that an engine takes."""
+    pairs = values.get("adapters_by_rank", [])
+    shape = type(pairs) is list and all(
+        type(pair) is list and [type(one) for one in pair] == [int, int] for pair in pairs
+    )
+    if not shape:
+        return f"adapters_by_rank must be pairs of highest rank and adapters, got {pairs!r}."
+    if not pairs:
+        return None
+    ranks, counts = [rank for rank, _ in pairs], [count for _, count in pairs]
+    if ranks != sorted(set(ranks)) or not set(ranks) <= set(ENGINE_RANKS):
+        return (
+            f"adapters_by_rank must have rising ranks among {', '.join(map(str, ENGINE_RANKS))}, got {ranks}."
+        )
+    if not all(1 <= count <= ADAPTERS_PER_BATCH_MAX for count in counts):
+        return f"adapters_by_rank must allow 1 to {ADAPTERS_PER_BATCH_MAX} adapters at a rank, got {counts}."
+    if values["kind"] != "chat":
+        return "adapters_by_rank is for chat models only."
+    most = values.get("adapter_bytes_max")
+    return None if type(most) is int and most >= 1 else f"adapter_bytes_max must be at least 1, got {most!r}."

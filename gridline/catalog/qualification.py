@@ -34,6 +34,28 @@ def record(
     work.session.flush()
 
 
+def withdraw(work: Work, *, model: str, commit: str, why: str) -> bool:
+    """Add a run that failed for this reason, on the engine of the newest one. False when that did not pass either."""
+    newest = work.session.scalars(
+        select(Qualification)
+        .where(Qualification.model == model, Qualification.commit == commit)
+        .order_by(Qualification.sequence.desc())
+        .limit(1)
+    ).one_or_none()
+    if newest is None or not newest.passed:
+        return False
+    record(
+        work,
+        model=model,
+        commit=commit,
+        engine_version=newest.engine_version,
+        passed=False,
+        tokens_per_second=0,
+        details={"withdrawn": why},
+    )
+    return True
+
+
 def passed_commits(work: Work) -> set[tuple[str, str]]:
     """(model, commit) of every pair whose newest run passed."""
     newest = (

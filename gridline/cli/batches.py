@@ -9,7 +9,7 @@ from gridline.cli.connection import with_client
 from gridline.cli.output import Output, say
 from gridline.cli.results import end, results, retry
 from gridline.cli.saving import INTO, Command, into
-from gridline.cli.sending import ENDPOINTS, create_once, endpoint_of, input_id
+from gridline.cli.sending import ENDPOINT, WINDOW, create_once, endpoint_of, input_id, window_of
 from gridline.cli.showing import parts, progress
 from gridline.cli.watching import watch
 from gridline.client import Batch, Client
@@ -27,8 +27,8 @@ def asking(command: Command) -> Command:
     """The options of whatever makes a batch."""
     for option in (
         click.option("--description", help="Shown in lists; kept as metadata."),
-        click.option("--window", type=click.Choice(["24h", "72h"]), default="24h", show_default=True),
-        click.option("--endpoint", type=click.Choice(ENDPOINTS), help="Default: that of the first line."),
+        WINDOW,
+        ENDPOINT,
     ):
         command = option(command)
     return command
@@ -121,9 +121,9 @@ def cancel(client: Client, out: Output, batch_id: str, *, yes: bool) -> None:
 
 
 def _create(
-    client: Client, file: str, *, endpoint: str | None, window: str, description: str | None
+    client: Client, file: str, *, endpoint: str | None, window: str | None, description: str | None
 ) -> Batch:
-    endpoint = endpoint_of(file, endpoint)
+    endpoint, window = endpoint_of(client, file, endpoint), window_of(client, window)
     metadata = {"description": description} if description else None
     return create_once(client, input_id(client, file), endpoint=endpoint, window=window, metadata=metadata)
 

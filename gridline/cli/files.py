@@ -8,7 +8,7 @@ import click
 from gridline.cli.connection import with_client
 from gridline.cli.output import Output, say
 from gridline.cli.saving import INTO, save
-from gridline.cli.sending import ENDPOINTS, endpoint_of, input_id, upload
+from gridline.cli.sending import ENDPOINT, WINDOW, endpoint_of, input_id, upload, window_of
 from gridline.cli.showing import where
 from gridline.client import Client, FileInfo, LineError
 
@@ -66,15 +66,15 @@ def delete(client: Client, out: Output, file_id: str) -> None:
 
 @files.command()
 @click.argument("file", metavar="PATH|FILE_ID")
-@click.option("--endpoint", type=click.Choice(ENDPOINTS), help="Default: that of the first line.")
-@click.option("--window", type=click.Choice(["24h", "72h"]), default="24h", show_default=True)
+@ENDPOINT
+@WINDOW
 @with_client
-def check(client: Client, out: Output, file: str, endpoint: str | None, window: str) -> None:
+def check(client: Client, out: Output, file: str, endpoint: str | None, window: str | None) -> None:
     """Check a file's lines as a batch would, and say what it would cost. Makes no batch and holds nothing.
 
     A path is uploaded for that, and stays as a file that a batch can use. Exit status 1: some lines are wrong.
     """
-    endpoint = endpoint_of(file, endpoint)
+    endpoint, window = endpoint_of(client, file, endpoint), window_of(client, window)
     file_id = input_id(client, file)
     found = client.estimate(file_id, endpoint=endpoint, window=window)
     wrong = found.get("errors") or {}

@@ -12,16 +12,19 @@ from gridline.client.errors import ClientError
 from gridline.errors import GridlineError
 
 CUSTOMER = {
+    "setup": "gridline.cli.setup:setup",
     "files": "gridline.cli.files:files",
     "batches": "gridline.cli.batches:batches",
     "balance": "gridline.cli.account:balance",
     "usage": "gridline.cli.account:usage",
     "statement": "gridline.cli.account:statement",
+    "webhooks": "gridline.cli.webhooks:webhooks",
     "open": "gridline.cli.shell:open_page",
     "completion": "gridline.cli.shell:completion",
 }
 OPERATOR = {
     "up": "gridline.operate.commands.stack:up",
+    "run": "gridline.operate.commands.stack:run",
     "down": "gridline.operate.commands.stack:down",
     "status": "gridline.operate.commands.stack:status",
     "keeper": "gridline.operate.commands.platform:keeper",
@@ -29,6 +32,7 @@ OPERATOR = {
     "books": "gridline.operate.commands.platform:books",
     "ops": "gridline.operate.commands.ops:ops",
     "models": "gridline.operate.commands.models:models",
+    "adapters": "gridline.operate.commands.adapters:adapters",
 }
 
 

@@ -7,14 +7,13 @@ from typing import BinaryIO, cast
 
 import click
 
-from gridline.cli import retrying
 from gridline.cli.connection import with_client
 from gridline.cli.output import Output, say
 from gridline.cli.saving import INTO, into, opened, save
 from gridline.cli.sending import create_once
 from gridline.cli.showing import parts, progress, where
 from gridline.cli.watching import exit_status
-from gridline.client import Batch, Client
+from gridline.client import Batch, Client, retrying
 
 
 @click.command()

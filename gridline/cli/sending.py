@@ -13,7 +13,6 @@ from gridline.cli.saving import bytes_bar
 from gridline.cli.watching import heals
 from gridline.client import Batch, Client, ClientError, FileInfo
 
-ENDPOINTS = ("/v1/chat/completions", "/v1/embeddings")
 FIRST_LINE_BYTES_MAX = 1 << 20
 PAUSES_SECONDS = (1.0, 3.0)
 """Between the tries of a create."""
@@ -60,21 +59,39 @@ def create_once(
     return create()
 
 
-def endpoint_of(given: str, endpoint: str | None) -> str:
+ENDPOINT = click.option("--endpoint", help="Where all lines go; default: where the first one does.")
+WINDOW = click.option("--window", help="How long the batch may take, as 24h; default: the platform's first.")
+
+
+def endpoint_of(client: Client, given: str, endpoint: str | None) -> str:
     """The endpoint that was asked for, or the one of the file's first line.
 
     Raises:
-        click.UsageError: neither says one.
+        click.UsageError: neither says one that the platform has.
     """
-    if endpoint is not None:
-        return endpoint
-    try:
-        with Path(given).open("rb") as file:
-            url = json.loads(file.readline(FIRST_LINE_BYTES_MAX))["url"]
-    except (OSError, ValueError, LookupError, TypeError):
-        url = None
-    if url not in ENDPOINTS:
+    url = endpoint
+    if url is None:
+        try:
+            with Path(given).open("rb") as file:
+                url = json.loads(file.readline(FIRST_LINE_BYTES_MAX))["url"]
+        except (OSError, ValueError, LookupError, TypeError):
+            url = None
+    known = client.platform.endpoints
+    if url not in known:
+        where = f"The first line of {given}" if endpoint is None else "--endpoint"
         raise click.UsageError(
-            f"The first line of {given} names no endpoint that is known here. Add --endpoint: {' or '.join(ENDPOINTS)}."
+            f"{where} names no endpoint that is known here. Add --endpoint: {' or '.join(known)}."
         )
     return str(url)
+
+
+def window_of(client: Client, window: str | None) -> str:
+    """The completion window that was asked for, or the platform's first.
+
+    Raises:
+        click.UsageError: the platform has no such window.
+    """
+    known = client.platform.windows
+    if window is not None and window not in known:
+        raise click.UsageError(f"--window is {' or '.join(known)} here.")
+    return window or known[0]

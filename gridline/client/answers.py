@@ -21,13 +21,13 @@ def page_of(read: Callable[[Json], Read]) -> Callable[[Json], Page[Read]]:
     return partial(Page.of, read=read)
 
 
-def split(base_url: str) -> tuple[str, str]:
-    """The server's root and the path of OpenAI's resources, from either kind of base URL."""
+def split(base_url: str) -> tuple[str, str | None]:
+    """The server's root and the path of OpenAI's resources, from either kind of base URL; None where it names none."""
     url = base_url.rstrip("/")
     for path in ("/openai/v1", "/v1"):
         if url.endswith(path):
             return url.removesuffix(path), path
-    return url, "/openai/v1"
+    return url, None
 
 
 def segment(identifier: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from gridline.client.objects import Json, amount_nanos, instant
+from gridline.client.objects import Json, amount_nanos, extension_of, instant
 
 ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 STAMPS = ("created", "in_progress", "finalizing", "completed", "failed", "expired", "cancelling", "cancelled")
@@ -89,7 +89,7 @@ class Batch:
         errors = body.get("errors") or {}
         listed = tuple(LineError.from_json(one) for one in errors.get("data") or ())
         usage = body.get("usage") or {}
-        extension = body.get("gridline") or {}
+        extension = extension_of(body)
         stamps = {name: instant(body.get(f"{name}_at")) for name in STAMPS}
         return cls(
             id=body["id"],

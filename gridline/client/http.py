@@ -1,19 +1,32 @@
 """The typed client: one method a call, objects in and out, every failure a ClientError."""
 
 import json
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from types import TracebackType
 from typing import Any, BinaryIO, Self, TypeVar
 
 import httpx
 
 from gridline.client import answers
+from gridline.client.access import AccessCalls
 from gridline.client.answers import page_of, segment
 from gridline.client.batch import Batch
 from gridline.client.errors import ClientError
-from gridline.client.objects import Account, Event, FileInfo, Json, ModelInfo, Page, Receipt, Results
+from gridline.client.objects import (
+    Account,
+    Event,
+    FileInfo,
+    Json,
+    ModelInfo,
+    Page,
+    Platform,
+    Receipt,
+    Results,
+)
+from gridline.client.webhooks import Webhooks
 
 Read = TypeVar("Read")
 
@@ -31,25 +44,29 @@ class Download:
     chunks: Iterator[bytes]
 
 
-class Client:
-    """Calls the API at ``base_url`` (with or without its ``/openai/v1``) with one account's token.
+class Client(AccessCalls):
+    """Calls the API at ``base_url`` (with or without OpenAI's path) with one account's token, or a user's session.
+
+    Without either it can only sign up and in, and read what is public.
 
     Safe to share between threads. A call gives up after 10 seconds of silence (an upload after 120); nothing is retried.
     """
 
-    def __init__(self, base_url: str, token: str, *, transport: httpx.BaseTransport | None = None) -> None:
-        root, self._openai = answers.split(base_url)
-        self.base_url = root + self._openai
+    def __init__(
+        self, base_url: str, token: str = "", *, transport: httpx.BaseTransport | None = None
+    ) -> None:
+        self._root, self._path = answers.split(base_url)
         self._http = httpx.Client(
-            base_url=root,
-            headers={"Authorization": f"Bearer {token}"},
+            base_url=self._root,
+            headers={"Authorization": f"Bearer {token}"} if token else {},
             timeout=TIMEOUT_SECONDS,
             transport=transport,
             # Certificates are read for HTTPS only: that takes longer than a call.
-            verify=root.startswith("https:"),
+            verify=self._root.startswith("https:"),
             # Only this address: no proxy or credentials that the environment may name.
             trust_env=False,
         )
+        self.webhooks = Webhooks(self._send)
 
     def __enter__(self) -> Self:
         return self
@@ -66,6 +83,21 @@ class Client:
         """Close the connections; the client cannot be used any more."""
         self._http.close()
 
+    @property
+    def base_url(self) -> str:
+        """What an OpenAI SDK is given as its base URL; asks the platform once, if this client was not told."""
+        return self._root + self.openai_path
+
+    @cached_property
+    def openai_path(self) -> str:
+        """Where OpenAI's resources are on that server."""
+        return self._path or self.platform.base_path
+
+    @cached_property
+    def platform(self) -> Platform:
+        """What the platform takes, asked once: it changes with its setting only. Needs no token."""
+        return self._get("/gridline/v1/platform", Platform.from_json)
+
     def account(self) -> Account:
         """The token's account with its balance and limits."""
         return self._get("/gridline/v1/account", Account.from_json)
@@ -73,11 +105,11 @@ class Client:
     def batches(self, *, after: str | None = None, limit: int = 20) -> Page[Batch]:
         """A page of batches, newest first, that follow the batch ``after``."""
         params = {"limit": str(limit)} | ({"after": after} if after else {})
-        return self._get(f"{self._openai}/batches", page_of(Batch.from_json), params)
+        return self._get("/gridline/v1/batches", page_of(Batch.from_json), params)
 
     def batch(self, batch_id: str) -> Batch:
         """One batch."""
-        return self._get(f"{self._openai}/batches/{segment(batch_id)}", Batch.from_json)
+        return self._get(f"/gridline/v1/batches/{segment(batch_id)}", Batch.from_json)
 
     def create_batch(
         self,
@@ -97,11 +129,11 @@ class Client:
         if metadata:
             body["metadata"] = metadata
         headers = {"Idempotency-Key": key} if key else {}
-        return self._send("POST", f"{self._openai}/batches", Batch.from_json, json=body, headers=headers)
+        return self._send("POST", f"{self.openai_path}/batches", Batch.from_json, json=body, headers=headers)
 
     def cancel(self, batch_id: str) -> Batch:
         """Ask for a batch to be cancelled; lines that are done are delivered and charged."""
-        return self._send("POST", f"{self._openai}/batches/{segment(batch_id)}/cancel", Batch.from_json)
+        return self._send("POST", f"{self.openai_path}/batches/{segment(batch_id)}/cancel", Batch.from_json)
 
     def estimate(self, file_id: str, *, endpoint: str, window: str) -> Json:
         """What a batch of the file would cost, at most and likely, or what is wrong with its lines."""
@@ -130,30 +162,51 @@ class Client:
     def files(self, *, after: str | None = None, limit: int = 20) -> Page[FileInfo]:
         """A page of files, newest first, that follow the file ``after``."""
         params = {"limit": str(limit), "order": "desc"} | ({"after": after} if after else {})
-        return self._get(f"{self._openai}/files", page_of(FileInfo.from_json), params)
+        return self._get(f"{self.openai_path}/files", page_of(FileInfo.from_json), params)
 
     def upload(self, name: str, content: BinaryIO) -> FileInfo:
         """Store an input file for batches, read from ``content`` while it is sent."""
         return self._send(
             "POST",
-            f"{self._openai}/files",
+            f"{self.openai_path}/files",
             FileInfo.from_json,
             data={"purpose": "batch"},
             files={"file": (name, content, "application/jsonl")},
             timeout=UPLOAD_TIMEOUT_SECONDS,
         )
 
+    def pass_on(self, form: Iterable[bytes], *, media_type: str, length: str | None) -> FileInfo:
+        """Store an input file out of a multipart form that somebody else sends, passed on as it comes."""
+        headers = {"Content-Type": media_type} | ({"Content-Length": length} if length else {})
+        return self._send(
+            "POST",
+            f"{self.openai_path}/files",
+            FileInfo.from_json,
+            content=form,
+            headers=headers,
+            timeout=UPLOAD_TIMEOUT_SECONDS,
+        )
+
     def delete_file(self, file_id: str) -> None:
         """Delete a file; one that a batch still needs is refused."""
-        self._send("DELETE", f"{self._openai}/files/{segment(file_id)}", dict)
+        self._send("DELETE", f"{self.openai_path}/files/{segment(file_id)}", dict)
 
     def file(self, file_id: str) -> FileInfo:
         """One file's name, size and dates."""
-        return self._get(f"{self._openai}/files/{segment(file_id)}", FileInfo.from_json)
+        return self._get(f"{self.openai_path}/files/{segment(file_id)}", FileInfo.from_json)
 
     def models(self) -> tuple[ModelInfo, ...]:
         """The models that batches can use."""
-        return self._get(f"{self._openai}/models", page_of(ModelInfo.from_json)).data
+        return self._get(f"{self.openai_path}/models", page_of(ModelInfo.from_json)).data
+
+    def write(self, text: str, *, batch_id: str | None = None) -> Json:
+        """Write to the operator, about a batch of the account or about none."""
+        body = {"text": text} | ({"batch_id": batch_id} if batch_id else {})
+        return self._send("POST", "/gridline/v1/messages", dict, json=body)
+
+    def pricing(self) -> Json:
+        """What things cost and the limits of a new account; needs no token."""
+        return self._get("/gridline/v1/pricing", dict)
 
     def usage(self, days: dict[str, str]) -> tuple[Json, ...]:
         """What was delivered and charged by UTC day and model; ``days`` may hold ``from`` and ``to``."""
@@ -173,7 +226,7 @@ class Client:
         Raises:
             ClientError: also in the middle of ``chunks`` when the connection breaks: what was read is a part.
         """
-        return self._stream(f"{self._openai}/files/{segment(file_id)}/content", {})
+        return self._stream(f"{self.openai_path}/files/{segment(file_id)}/content", {})
 
     @contextmanager
     def _stream(self, path: str, params: dict[str, str]) -> Generator[Download, None, None]:

@@ -14,6 +14,16 @@ Item = TypeVar("Item")
 Json = Mapping[str, Any]
 
 
+OPENAI_OBJECTS = frozenset({"errors", "request_counts", "usage", "metadata"})
+"""Keys of OpenAI's batch and model that hold objects."""
+
+
+def extension_of(body: Json) -> Json:
+    """What the platform's dialect adds to OpenAI's batch or model, whatever its key; empty where it adds nothing."""
+    added = (one for key, one in body.items() if isinstance(one, Mapping) and key not in OPENAI_OBJECTS)
+    return next(added, {})
+
+
 def instant(seconds: float | None) -> datetime | None:
     """The instant of whole Unix seconds; None stays None."""
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
@@ -79,6 +89,7 @@ class Account:
             limits={
                 name: Limit(given["limit"], given.get("current"))
                 for name, given in (body.get("limits") or {}).items()
+                if given is not None
             },
         )
 
@@ -168,18 +179,58 @@ class FileInfo:
 
 
 @dataclass(frozen=True)
+class Adapter:
+    """What a fine-tuned model has of its own: its base, its rank, and what to know of it ("" for nothing)."""
+
+    base: str
+    rank: int
+    note: str
+
+
+@dataclass(frozen=True)
 class ModelInfo:
-    """A model that batches can use here; ``kind`` is chat or embedding, None where the API does not say."""
+    """A model that batches can use here; ``kind`` is chat or embedding, None where the API does not say.
+
+    ``adapter`` is None for a base model.
+    """
 
     id: str
     created_at: datetime | None
     owned_by: str
     kind: str | None
+    adapter: Adapter | None
 
     @classmethod
     def from_json(cls, body: Json) -> "ModelInfo":
         """One entry of the model list."""
-        extension = body.get("gridline") or {}
+        extension = extension_of(body)
+        own = extension.get("adapter")
         return cls(
-            body["id"], instant(body.get("created")), body.get("owned_by") or "", extension.get("kind")
+            body["id"],
+            instant(body.get("created")),
+            body.get("owned_by") or "",
+            extension.get("kind"),
+            None if own is None else Adapter(own["base"], int(own["rank"]), own.get("note") or ""),
+        )
+
+
+@dataclass(frozen=True)
+class Platform:
+    """What the platform takes: where OpenAI's resources are, and what batches and their files may have."""
+
+    base_path: str
+    endpoints: tuple[str, ...]
+    windows: tuple[str, ...]
+    file_bytes_max: int
+    file_lines_max: int
+
+    @classmethod
+    def from_json(cls, body: Json) -> "Platform":
+        """The answer about the platform."""
+        return cls(
+            base_path=body["base_paths"][0],
+            endpoints=tuple(body["endpoints"]),
+            windows=tuple(body["completion_windows"]),
+            file_bytes_max=int(body["file_bytes_max"]),
+            file_lines_max=int(body["file_requests_max"]),
         )

@@ -31,6 +31,7 @@ def open_account(work: Work, name: str, *, actor: str = "operator") -> Account:
             daily_credits_nanos_max=limits.DAILY_CREDITS_NANOS_DEFAULT,
             requests_per_minute_max=limits.REQUESTS_PER_MINUTE_DEFAULT,
             datacenter_only=False,
+            retention_days=limits.RETENTION_DAYS_DEFAULT,
             files_count=0,
             files_bytes=0,
         )

@@ -2,8 +2,27 @@
 
 from typing import Any
 
+from gridline import limits
 from gridline.customers.tables import Audit
 from gridline.db.work import Work
+from gridline.errors import InvalidRequest
+
+
+def reason(text: str) -> str:
+    """Why, in the operator's words, on one line.
+
+    Raises:
+        InvalidRequest: none was given, or it is too long or holds control characters.
+    """
+    said = " ".join(text.split())
+    if not said:
+        raise InvalidRequest("Say why: the reason is kept with the change.", param="why")
+    if len(said) > limits.OPERATOR_NOTE_CHARS_MAX or not said.isprintable():
+        raise InvalidRequest(
+            f"A reason has 1 to {limits.OPERATOR_NOTE_CHARS_MAX} printable characters, got {len(said)} characters.",
+            param="why",
+        )
+    return said
 
 
 def record(work: Work, *, account_id: str | None, actor: str, action: str, details: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What a process remembers of the tokens it let in a moment ago. Only good ones: nothing here says no."""
+"""What a process remembers of the tokens and sessions it let in a moment ago. Only good ones: nothing here says no."""
 
 import secrets
 import time
@@ -11,12 +11,13 @@ BEARERS_MAX = 10_000
 
 @dataclass(frozen=True)
 class Bearer:
-    """What a live token says of its bearer."""
+    """What a live token, or a session, says of its bearer; ``token_id`` is the session's id where there is a user."""
 
     account_id: str
     token_id: str
     scopes: frozenset[str]
     requests_per_minute_max: int
+    user_id: str | None = None
 
 
 class Memory:

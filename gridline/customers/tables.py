@@ -1,9 +1,9 @@
-"""Accounts and tokens. A token is stored as a hash; what is shown again is its last four characters."""
+"""Accounts, users, tokens, sessions. Secrets are stored as hashes; what is shown again of a token is its last four characters."""
 
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, ForeignKey, Identity, Index
+from sqlalchemy import CheckConstraint, ForeignKey, ForeignKeyConstraint, Identity, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
 from gridline import limits
@@ -17,6 +17,9 @@ class Account(Base):
     __table_args__ = (
         CheckConstraint("open_batches >= 0", name="open_batches_not_negative"),
         CheckConstraint("files_count >= 0 AND files_bytes >= 0", name="files_not_negative"),
+        CheckConstraint(
+            "monthly_budget_nanos IS NULL OR monthly_budget_nanos >= 0", name="budget_not_negative"
+        ),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -26,8 +29,12 @@ class Account(Base):
     open_batches_max: Mapped[int]
     leases_max: Mapped[int]
     daily_credits_nanos_max: Mapped[int]
+    # What its owner lets it spend in a UTC month; None: as much as there is.
+    monthly_budget_nanos: Mapped[int | None]
     requests_per_minute_max: Mapped[int] = mapped_column(default=limits.REQUESTS_PER_MINUTE_DEFAULT)
     datacenter_only: Mapped[bool] = mapped_column(default=False)
+    # How long its files are kept, in dialects that go by it.
+    retention_days: Mapped[int] = mapped_column(default=limits.RETENTION_DAYS_DEFAULT)
     # GPU seconds that each batch may use; None: as many as its window holds.
     gpu_seconds_per_batch_max: Mapped[int | None]
     files_count: Mapped[int] = mapped_column(default=0)
@@ -35,12 +42,13 @@ class Account(Base):
 
 
 class User(Base):
-    """A person who signs in to the dashboard (sign-up comes later; members already refer to it)."""
+    """A person who signs in with an e-mail, kept in its normal form, and a password, kept as an argon2 hash."""
 
     __tablename__ = "users"
 
     id: Mapped[str] = mapped_column(primary_key=True)
     email: Mapped[str] = mapped_column(unique=True)
+    password_hash: Mapped[str]
     created_at: Mapped[datetime]
 
 
@@ -52,6 +60,27 @@ class Member(Base):
     user_id: Mapped[str] = mapped_column(ForeignKey("users.id"), primary_key=True)
     account_id: Mapped[str] = mapped_column(ForeignKey("accounts.id"), primary_key=True)
     role: Mapped[str]
+
+
+class Session(Base):
+    """A user's sign-in to an account, until it ends; its row is deleted when it does. The secret is stored as a hash."""
+
+    __tablename__ = "sessions"
+    __table_args__ = (
+        # Who is no longer a member is no longer signed in.
+        ForeignKeyConstraint(
+            ["user_id", "account_id"], ["members.user_id", "members.account_id"], ondelete="CASCADE"
+        ),
+        Index("ix_sessions_user_id_created_at", "user_id", "created_at"),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    user_id: Mapped[str]
+    account_id: Mapped[str]
+    hash: Mapped[str] = mapped_column(unique=True)
+    created_at: Mapped[datetime]
+    seen_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
 
 
 class Token(Base):

@@ -11,17 +11,19 @@ import time
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import lru_cache
+from typing import Any
 from zlib import crc32
 
 from sqlalchemy import or_, select, update
 
-from gridline import ids
+from gridline import ids, limits
+from gridline.clock import unix
 from gridline.customers import audit
 from gridline.customers.errors import ScopeUnknown
 from gridline.customers.memory import Bearer, Memory
 from gridline.customers.tables import Account, Token
 from gridline.db.work import Work
-from gridline.errors import NotAuthenticated, NotFound
+from gridline.errors import LimitExceeded, NotAuthenticated, NotFound
 from gridline.settings import Settings, settings
 
 PREFIX = "gl_live_"
@@ -48,8 +50,7 @@ def issue(
     unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown or not scopes:
         raise ScopeUnknown(f"A token's scopes are of {', '.join(SCOPES)}; at least one.", param="scopes")
-    random = "".join(secrets.choice(ids.ALPHABET) for _ in range(RANDOM_CHARS))
-    text = PREFIX + random + checksum(PREFIX + random)
+    text = fresh(PREFIX)
     token = Token(
         id=ids.new("token"),
         account_id=account_id,
@@ -141,6 +142,61 @@ def revoke(work: Work, account_id: str, token_id: str, *, actor: str) -> Token:
     return token
 
 
+def issued_to(
+    work: Work, account_id: str, name: str, *, scopes: Sequence[str], actor: str
+) -> tuple[Token, str]:
+    """As ``issue``, for a customer: at most TOKENS_PER_ACCOUNT_MAX live tokens, counted one maker after another.
+
+    Raises:
+        ScopeUnknown: no scope, or one that is not of SCOPES.
+        LimitExceeded: the account has all the tokens that it may have.
+    """
+    work.session.execute(select(Account.id).where(Account.id == account_id).with_for_update())
+    live = len(listed(work, account_id))
+    if live >= limits.TOKENS_PER_ACCOUNT_MAX:
+        raise LimitExceeded(
+            f"Your account has {live} of {limits.TOKENS_PER_ACCOUNT_MAX} API tokens. Revoke one that is no longer "
+            "used, then make this one again; no token was made.",
+            limit={"name": "tokens", "limit": limits.TOKENS_PER_ACCOUNT_MAX, "current": live},
+        )
+    return issue(work, account_id, name, scopes=scopes, actor=actor)
+
+
+def listed(work: Work, account_id: str) -> Sequence[Token]:
+    """The account's tokens that open something now, newest first."""
+    return work.session.scalars(
+        select(Token)
+        .where(
+            Token.account_id == account_id,
+            Token.revoked_at.is_(None),
+            or_(Token.expires_at.is_(None), Token.expires_at > work.now),
+        )
+        .order_by(Token.created_at.desc(), Token.id)
+    ).all()
+
+
+def token_object(token: Token) -> dict[str, Any]:
+    """A token as the API shows it: never its text."""
+    return {
+        "id": token.id,
+        "object": "token",
+        "name": token.name,
+        "scopes": token.scopes,
+        "prefix": PREFIX,
+        "last_four": token.last_four,
+        "created_at": unix(token.created_at),
+        "created_by": token.created_by.partition(":")[0],
+        "last_used_at": unix(token.last_used_at),
+        "expires_at": unix(token.expires_at),
+    }
+
+
+def fresh(prefix: str) -> str:
+    """The text of a new bearer: the prefix, RANDOM_CHARS random base62 characters, and their check."""
+    body = prefix + "".join(secrets.choice(ids.ALPHABET) for _ in range(RANDOM_CHARS))
+    return body + checksum(body)
+
+
 def hashed(text: str) -> str:
     """The hex digest a token is stored and found under."""
     return hmac.digest(_pepper(settings()), text.encode(errors="surrogateescape"), "sha256").hex()
@@ -161,10 +217,10 @@ def checksum(text: str) -> str:
     return "".join(chars)
 
 
-def well_formed(text: str) -> bool:
-    """Whether the text has a token's shape and its checksum fits (says nothing about existence)."""
+def well_formed(text: str, prefix: str = PREFIX) -> bool:
+    """Whether the text has a bearer's shape and its checksum fits (says nothing about existence)."""
     body, check = text[:-CHECK_CHARS], text[-CHECK_CHARS:]
-    return body.startswith(PREFIX) and len(body) == len(PREFIX) + RANDOM_CHARS and checksum(body) == check
+    return body.startswith(prefix) and len(body) == len(prefix) + RANDOM_CHARS and checksum(body) == check
 
 
 def _live(work: Work, token: Token) -> bool:

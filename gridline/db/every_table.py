@@ -7,8 +7,9 @@ from gridline.customers import tables as customers
 from gridline.db.base import Base
 from gridline.files import tables as files
 from gridline.ledger import tables as ledger
+from gridline.notices import tables as notices
 from gridline.proof import tables as proof
 from gridline.usage import tables as usage
 
 METADATA = Base.metadata
-ROOMS = (batches, capacity, catalog, customers, files, ledger, proof, usage)
+ROOMS = (batches, capacity, catalog, customers, files, ledger, notices, proof, usage)

@@ -13,7 +13,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import psycopg
-from sqlalchemy import URL, Dialect, Engine, Select, create_engine, event, text
+from sqlalchemy import URL, Dialect, Engine, Executable, PoolProxiedConnection, create_engine, event, text
 from sqlalchemy.exc import DisconnectionError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
@@ -24,6 +24,8 @@ from gridline.settings import settings
 
 CHANNEL = "gridline"
 """The one LISTEN/NOTIFY channel; payloads are the words of ``Work.notify``."""
+
+_NOW = text("SELECT clock_timestamp()")
 
 _READERS: WeakKeyDictionary[Engine, Engine] = WeakKeyDictionary()
 _MAKING = Lock()
@@ -39,7 +41,10 @@ class DatabaseClock:
 
     def now(self) -> datetime:
         """The instant of asking (not the transaction's start)."""
-        moment: datetime = self._session.execute(text("SELECT clock_timestamp()")).scalar_one()
+        row = _run(self._session, _NOW, {})
+        if row is None:
+            raise TypeError("the database has no time")
+        moment: datetime = row[0]
         return moment.astimezone(UTC)
 
 
@@ -61,12 +66,16 @@ class Work:
         return self._clock.now()
 
     def notify(self, topic: str) -> None:
-        """Wake whoever listens, when this transaction commits. Topics: runs, capacity, batches, credits."""
+        """Wake whoever listens, when this transaction commits. Topics: runs, capacity, batches, credits, messages."""
         self.session.execute(text("SELECT pg_notify(:channel, :topic)"), {"channel": CHANNEL, "topic": topic})
 
-    def first(self, statement: Select[*tuple[Any, ...]], **values: object) -> Sequence[Any] | None:
-        """The first row of a statement over columns, which must be a constant of its module."""
-        return self.session.execute(statement, values).first()
+    def first(self, statement: Executable, **values: object) -> Sequence[Any] | None:
+        """The first row of a statement over columns, which must be a constant of its module; None without one.
+
+        Prepared once a connection and past all that a session does per statement, so it costs little more than its round
+        trip. What the database refuses is raised as the driver's error; values are of types that the driver knows.
+        """
+        return _run(self.session, statement, values)
 
 
 class _Reading(Work):
@@ -93,16 +102,12 @@ class _Reading(Work):
         if self._opened is not None:
             self._opened.close()
 
-    def first(self, statement: Select[*tuple[Any, ...]], **values: object) -> Sequence[Any] | None:
-        """As ``Work.first``, prepared once a connection and past all that a session does per statement."""
-        sql, fixed = _compiled(statement, self._engine.dialect)
+    def first(self, statement: Executable, **values: object) -> Sequence[Any] | None:
+        """As ``Work.first``, with a connection for this statement alone."""
         pooled = self._engine.raw_connection()
-        driver = pooled.driver_connection
-        if not isinstance(driver, psycopg.Connection):
-            raise TypeError(f"the domain database is reached with psycopg, not {type(driver)}")
+        driver = _driver(pooled)
         try:
-            row: Sequence[Any] | None = driver.execute(sql, fixed | values, prepare=True).fetchone()
-            return row
+            return _fetch(driver, statement, self._engine.dialect, values)
         finally:
             if driver.closed:
                 pooled.invalidate()
@@ -182,10 +187,35 @@ def _reader(engine: Engine) -> Engine:
         return twin
 
 
+def _run(session: Session, statement: Executable, values: dict[str, object]) -> Sequence[Any] | None:
+    """The statement's first row, in the session's transaction, after what was added to it."""
+    session.flush()
+    connection = session.connection()
+    return _fetch(_driver(connection.connection), statement, connection.dialect, values)
+
+
+def _driver(pooled: PoolProxiedConnection) -> psycopg.Connection[tuple[Any, ...]]:
+    driver = pooled.driver_connection
+    if not isinstance(driver, psycopg.Connection):
+        raise TypeError(f"the domain database is reached with psycopg, not {type(driver)}")
+    return driver
+
+
+def _fetch(
+    driver: psycopg.Connection[tuple[Any, ...]],
+    statement: Executable,
+    dialect: Dialect,
+    values: dict[str, object],
+) -> Sequence[Any] | None:
+    sql, fixed = _compiled(statement, dialect)
+    cursor = driver.execute(sql, fixed | values, prepare=True)
+    return cursor.fetchone() if cursor.description else None
+
+
 @lru_cache(maxsize=64)
-def _compiled(statement: Select[*tuple[Any, ...]], dialect: Dialect) -> tuple[bytes, dict[str, Any]]:
+def _compiled(statement: Executable, dialect: Dialect) -> tuple[bytes, dict[str, Any]]:
     """The statement in the driver's words, and the values that it brings itself."""
-    compiled = statement.compile(dialect=dialect)
+    compiled = statement.compile(dialect=dialect)  # type: ignore[attr-defined]  # all that are executed are compiled
     return str(compiled).encode(), compiled.params
 
 

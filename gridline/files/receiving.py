@@ -126,7 +126,9 @@ def add_row(work: Work, incoming: Incoming, *, expires_after_seconds: int | None
         sha256=incoming.sha256,
         object_key=incoming.object_key,
         created_at=work.now,
-        expires_at=retention.input_expires_at(work.now, expires_after_seconds),
+        expires_at=retention.input_expires_at(
+            work.now, expires_after_seconds, retention.policy(work, incoming.account_id)
+        ),
         deleted_at=None,
         batch_id=None,
     )

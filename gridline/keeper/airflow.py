@@ -50,7 +50,7 @@ class Airflow:
     @classmethod
     def of(cls, config: Settings) -> "Airflow":
         """The client that the settings describe."""
-        return cls(config.public_airflow_url, config.airflow_user, config.secret("airflow_password"))
+        return cls(config.reachable_airflow_url, config.airflow_user, config.secret("airflow_password"))
 
     def start_run(self, batch_id: str, created_at: datetime, *, note: str) -> None:
         """Start the batch's run. Started before counts as started, however often this is called."""

@@ -1,17 +1,18 @@
-"""Forgets what nobody asks for any more: the traces by which a repeated create found its batch."""
+"""Forgets what nobody asks for any more: traces by which a repeated create found its batch, old deliveries of webhooks."""
 
 from gridline.batches import repeats
 from gridline.db.work import unit_of_work
+from gridline.notices import parcels
 
 PASSES_MAX = 20
 
 
 def forget() -> int:
-    """Delete old traces, some in each transaction; how many. What a pass leaves is the next one's."""
+    """Delete old traces and deliveries, some in each transaction; how many. What a pass leaves is the next one's."""
     gone = 0
     for _ in range(PASSES_MAX):
         with unit_of_work() as work:
-            some = repeats.forget(work)
+            some = repeats.forget(work) + parcels.forget(work)
         gone += some
         if not some:
             break

@@ -13,6 +13,7 @@ from sqlalchemy import Select, select
 from gridline import limits, storage
 from gridline.batches import results
 from gridline.batches.tables import Batch
+from gridline.catalog.tables import Adapter
 from gridline.db.work import Work, unit_of_work
 from gridline.files.tables import File, Upload
 from gridline.storage import layout
@@ -31,7 +32,7 @@ def sweep() -> int:
     with unit_of_work() as work:
         now = work.now
     swept = 0
-    for prefix in (layout.FILES, layout.UPLOADS, layout.BATCHES):
+    for prefix in (layout.FILES, layout.UPLOADS, layout.ADAPTERS, layout.BATCHES):
         orphans = _orphans(prefix, now - timedelta(hours=limits.ORPHANS_KEEP_HOURS))
         for key in orphans:
             storage.store().delete(key)
@@ -76,11 +77,21 @@ def _uploads(ids: list[str]) -> Select[str]:
     return select(Upload.id).where(Upload.id.in_(ids), Upload.swept_at.is_(None))
 
 
+def _adapters(ids: list[str]) -> Select[str]:
+    # Retired ones too: batches that were validated before may still be waiting.
+    return select(Adapter.short_id).where(Adapter.short_id.in_(ids))
+
+
 def _batches(ids: list[str]) -> Select[str]:
     return select(Batch.id).where(Batch.id.in_(ids), Batch.objects_deleted_at.is_(None))
 
 
-_ROWS = {layout.FILES: _files, layout.UPLOADS: _uploads, layout.BATCHES: _batches}
+_ROWS = {
+    layout.FILES: _files,
+    layout.UPLOADS: _uploads,
+    layout.ADAPTERS: _adapters,
+    layout.BATCHES: _batches,
+}
 
 
 def _chunks(ids: Iterable[str]) -> Iterable[list[str]]:

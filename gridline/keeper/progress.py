@@ -29,6 +29,7 @@ class ProgressFollower:
 
     def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._seen: dict[str, int] = {}
+        self._deaths: dict[str, int] = {}
         self._moved_at: dict[str, float] = {}
         self._monotonic = monotonic
 
@@ -38,6 +39,7 @@ class ProgressFollower:
             attempts = reading.running(work)
         live = {one.lease_id for one in attempts}
         self._seen = {lease_id: last for lease_id, last in self._seen.items() if lease_id in live}
+        self._deaths = {lease_id: count for lease_id, count in self._deaths.items() if lease_id in live}
         self._moved_at = {lease_id: at for lease_id, at in self._moved_at.items() if lease_id in live}
         moved = sum([self._look(one) for one in attempts])
         still = {lease_id: self._monotonic() - at for lease_id, at in self._moved_at.items()}
@@ -52,6 +54,8 @@ class ProgressFollower:
             return False
         with unit_of_work() as work:
             _note(work, attempt, stated)
+        metrics.ENGINE_DEATHS.inc(max(0, stated.engine_deaths - self._deaths.get(attempt.lease_id, 0)))
+        self._deaths[attempt.lease_id] = stated.engine_deaths
         self._seen[attempt.lease_id] = stated.sequence
         self._moved_at[attempt.lease_id] = self._monotonic()
         return True

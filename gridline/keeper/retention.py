@@ -9,10 +9,11 @@ from datetime import timedelta
 from sqlalchemy import select
 
 from gridline import limits, storage
-from gridline.batches import moves
+from gridline.batches import logging_requests, moves
 from gridline.batches.tables import Batch
 from gridline.db.work import Work, unit_of_work
 from gridline.files import keeping
+from gridline.profiles.profile import current
 from gridline.storage import layout
 from gridline.telemetry import metrics
 
@@ -56,6 +57,8 @@ def purge_batches() -> int:
     with unit_of_work() as work:
         due = _ended(work)
     for batch_id in due:
+        if current().request_log_days:
+            logging_requests.log_batch(batch_id)  # long done, unless the keeper was away for a day
         deleted = storage.store().delete_prefix(layout.batch_prefix(batch_id))
         metrics.SWEPT_OBJECTS.labels("batches").inc(deleted)
         # After the objects: a crash between the two deletes once more, and finds nothing.

@@ -3,7 +3,7 @@
 from gridline import ids
 from gridline.db.work import Work
 from gridline.errors import InvalidRequest, NotFound
-from gridline.ledger.books import PLATFORM_ADJUSTED, PLATFORM_REVENUE, available
+from gridline.ledger.books import PLATFORM_ADJUSTED, available, revenue
 from gridline.ledger.errors import InsufficientCredit, RefundTooLarge, WouldOverdraw
 from gridline.ledger.posting import Leg, Posting, open_platform_books, post_under_key
 from gridline.ledger.reading import balance, refunded
@@ -67,7 +67,7 @@ def refund(work: Work, batch_id: str, amount_nanos: int, *, actor: str, why: str
         id=ids.derived("transaction", "refund", charge.account_id, key),
         account_id=charge.account_id,
         kind="refund",
-        legs=(Leg(PLATFORM_REVENUE, -amount_nanos), Leg(available(charge.account_id), amount_nanos)),
+        legs=(Leg(revenue(batch_id), -amount_nanos), Leg(available(charge.account_id), amount_nanos)),
         actor=actor,
         why=why,
         batch_id=batch_id,

@@ -7,9 +7,8 @@ zero, no UPDATE or DELETE for the app role); this file turns their breach into e
 from dataclasses import dataclass
 
 import psycopg
-from sqlalchemy import select, text
+from sqlalchemy import exists, select, text
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.exc import IntegrityError
 
 from gridline import ids
 from gridline.db.work import Work
@@ -23,9 +22,12 @@ _BOOK_EXISTS = "fk_entries_book"
 
 
 _POST = text("""
-WITH made AS (
+WITH short AS MATERIALIZED (
+    SELECT books_below_zero(CAST(:books AS text[]), CAST(:amounts AS bigint[])) AS books
+), made AS (
     INSERT INTO transactions (id, account_id, kind, batch_id, at, actor, why)
-    VALUES (:id, :account_id, :kind, :batch_id, :at, :actor, :why)
+    SELECT :id, :account_id, :kind, CAST(:batch_id AS text), CAST(:at AS timestamptz), :actor, :why
+    FROM short WHERE books = 0
     ON CONFLICT (id) DO NOTHING RETURNING id
 ), written AS (
     INSERT INTO entries (transaction_id, book, amount_nanos)
@@ -33,9 +35,12 @@ WITH made AS (
         CAST(:books AS text[]), CAST(:amounts AS bigint[])) WITH ORDINALITY AS leg (book, amount_nanos, place)
     ORDER BY leg.place
 )
-SELECT count(*) FROM made
+SELECT (SELECT count(*) FROM made), books FROM short
 """)
-"""A transaction with its entries in one statement: what holds and settlements of every batch wait for."""
+"""A transaction with its entries in one statement: what holds and settlements of every batch wait for.
+
+Customers' books are locked first and looked at, so that one that falls short writes nothing and breaks no transaction.
+"""
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,7 @@ def post(work: Work, posting: Posting) -> bool:
     postings lock the books they share in the same order.
 
     Raises:
-        WouldOverdraw: a customer's book would fall below zero.
+        WouldOverdraw: a customer's book would fall below zero; nothing was written, and the unit of work can go on.
         BookMissing: a book was never opened.
     """
     legs = sorted(posting.legs, key=lambda leg: leg.book)
@@ -100,10 +105,13 @@ def post(work: Work, posting: Posting) -> bool:
         "amounts": [leg.amount_nanos for leg in legs],
     }
     try:
-        with work.session.begin_nested():
-            return bool(work.session.execute(_POST, values).scalar_one())
-    except IntegrityError as error:
+        row = work.first(_POST, **values)
+    except psycopg.IntegrityError as error:
         raise _meaning(posting, error) from error
+    made, short = row or (0, 0)
+    if short and not _posted(work, posting.id):
+        raise WouldOverdraw(posting.id)
+    return bool(made)
 
 
 def post_under_key(work: Work, posting: Posting, *, key: str) -> bool:
@@ -153,15 +161,18 @@ def _open(work: Work, names: tuple[str, ...], *, account_id: str | None) -> None
     work.session.execute(insert(Balance).values(rows).on_conflict_do_nothing(index_elements=["book"]))
 
 
+def _posted(work: Work, transaction_id: str) -> bool:
+    return bool(work.session.scalar(select(exists().where(Transaction.id == transaction_id))))
+
+
 def _amount(work: Work, transaction_id: str, book: str) -> int | None:
     return work.session.scalar(
         select(Entry.amount_nanos).where(Entry.transaction_id == transaction_id, Entry.book == book)
     )
 
 
-def _meaning(posting: Posting, error: IntegrityError) -> Exception:
-    cause = error.orig
-    constraint = cause.diag.constraint_name if isinstance(cause, psycopg.Error) else None
+def _meaning(posting: Posting, error: psycopg.IntegrityError) -> Exception:
+    constraint = error.diag.constraint_name
     if constraint == _NOT_NEGATIVE:
         return WouldOverdraw(posting.id)
     if constraint == _BOOK_EXISTS:

@@ -53,7 +53,7 @@ _CHECKS = (
         "resolution of batch {} charged {} nano-credits and overran by {}, its transaction says {}",
         """SELECT r.batch_id, r.charged_nanos, r.overrun_nanos, coalesce(e.amount_nanos, 0)
         FROM resolutions r LEFT JOIN entries e
-            ON e.transaction_id = r.transaction_id AND e.book = 'platform:revenue'
+            ON e.transaction_id = r.transaction_id AND starts_with(e.book, 'platform:revenue')
         WHERE r.charged_nanos + r.overrun_nanos <> coalesce(e.amount_nanos, 0)""",
     ),
     (

@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 from gridline.clock import Days, unix
 from gridline.db.work import Work
 from gridline.errors import NotFound
-from gridline.ledger.books import available, held
+from gridline.ledger.books import REVENUE, available, held
 from gridline.ledger.tables import Balance, Entry, Hold, Resolution, Transaction
 from gridline.money import credits_text
 from gridline.usage import facts
@@ -30,6 +30,12 @@ def balance(work: Work, account_id: str) -> Balances:
     rows = work.session.execute(select(Balance.book, Balance.balance_nanos).where(Balance.book.in_(names)))
     found = {row.book: row.balance_nanos for row in rows}
     return Balances(available_nanos=found.get(names[0], 0), held_nanos=found.get(names[1], 0))
+
+
+def revenue_nanos(work: Work) -> int:
+    """What customers were charged by now, less what was refunded."""
+    of_revenue = Balance.account_id.is_(None) & Balance.book.startswith(REVENUE)
+    return int(work.session.scalar(select(func.sum(Balance.balance_nanos)).where(of_revenue)) or 0)
 
 
 def hold_of(work: Work, batch_id: str) -> Hold | None:

@@ -54,5 +54,13 @@ class Card(Protocol):
     def partition_tokens(self) -> int:
         """Tokens that make a partition of a few minutes."""
 
+    @property
+    def adapters_by_rank(self) -> tuple[tuple[int, int], ...]:
+        """How many adapters go together, as (highest rank, adapters) in rising ranks."""
+
+    @property
+    def adapter_bytes_max(self) -> int:
+        """Bytes of the adapters' weights together, at most."""
+
     def copy(self) -> dict[str, Any]:
         """The whole card as JSON."""

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from gridline.limits import CHOICES_PER_LINE_MAX, STOP_SEQUENCES_MAX, TOP_LOGPROBS_MAX
+from gridline.limits import CHOICES_PER_LINE_MAX, TOP_LOGPROBS_MAX
+from gridline.lines import storing
 from gridline.lines.card import Card
+from gridline.lines.conversation import messages_of, role_of, stops_of, text_of
 from gridline.lines.errors import LineRefused
-from gridline.lines.fields import Fields, kind_of, shown
+from gridline.lines.fields import Fields
 from gridline.lines.schema_judge import SchemaJudge
 from gridline.lines.schemas import read_response_format
 
@@ -31,8 +33,6 @@ ALLOWED = frozenset(
         "store",
     }
 )
-ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
-"""Accepted role to the role that the engine is sent: chat templates pass over a developer silently."""
 PLAIN_ROLES = ("system", "user", "assistant")
 INT64_MAX = 2**63 - 1
 GREEDY_BELOW = 1e-5
@@ -40,14 +40,19 @@ GREEDY_BELOW = 1e-5
 
 
 class ChatRequest(NamedTuple):
-    """A chat line that keeps every rule."""
+    """A line for a chat model that keeps every rule."""
 
     body: dict[str, Any]
-    """What the engine is sent, but for max_tokens."""
+    """What the engine is sent, but for the most that it may write."""
     messages: list[dict[str, str]]
+    """The conversation that the engine makes of it."""
     max_tokens: int | None
     """Tokens asked for per choice; None: as many as there is room for."""
-    choices: int
+    choices: int = 1
+    most_key: str = "max_tokens"
+    """The key under which the engine is told the most that it may write."""
+    prompt_key: str = "messages"
+    """The key that holds the conversation, for refusals."""
 
 
 def read_chat(values: dict[str, Any], card: Card, judge: SchemaJudge) -> ChatRequest:
@@ -59,7 +64,8 @@ def read_chat(values: dict[str, Any], card: Card, judge: SchemaJudge) -> ChatReq
     """
     body = Fields(values, "body")
     if "stream" in values or "store" in values:
-        body.not_streamed_nor_stored()
+        body.not_streamed()
+        storing.refuse(body)
     body.only(ALLOWED)
     messages = _messages(body)
     clean: dict[str, Any] = {"model": card.id, "messages": messages}
@@ -110,32 +116,14 @@ def _top_logprobs(body: Fields) -> int | None:
     return top
 
 
-def _stop(body: Fields) -> list[str]:
-    """One to four texts, none of them empty."""
-    value = body.values["stop"]
-    if type(value) not in {str, list}:
-        body.wrong_type("stop", "a string or an array of strings")
-    stops: list[str] = [value] if type(value) is str else value
-    if not 1 <= len(stops) <= STOP_SEQUENCES_MAX:
-        body.refuse(
-            "stop",
-            f"Invalid 'stop': expected 1 to {STOP_SEQUENCES_MAX} strings, but got {len(stops)} instead.",
-        )
-    if any(type(stop) is not str or not stop for stop in stops):
-        body.refuse("stop", "Invalid 'stop': every stop sequence must be a string that is not empty.")
-    return stops
-
-
 def _messages(body: Fields) -> list[dict[str, str]]:
     """The conversation, each content one text."""
     value = body.values.get("messages")
     if value is None:
         raise LineRefused("Messages parameter is required.", param=body.param("messages"))
-    if type(value) is not list:
-        body.wrong_type("messages", "an array")
-    if not value:
-        body.refuse("messages", "Invalid 'messages': expected at least one message, but got an empty array.")
-    return [one if _is_plain(one) else _message(one, index) for index, one in enumerate(value)]
+    if type(value) is list and value and all(map(_is_plain, value)):
+        return value
+    return [_message(one) for one in messages_of(body, "messages")]
 
 
 def _is_plain(value: object) -> bool:
@@ -148,42 +136,12 @@ def _is_plain(value: object) -> bool:
     )
 
 
-def _message(value: object, index: int) -> dict[str, str]:
+def _message(message: Fields) -> dict[str, str]:
     """One message of a text conversation."""
-    path = f"body.messages[{index}]"
-    if type(value) is not dict:
-        raise LineRefused(
-            f"Invalid message: expected an object, but got {kind_of(value)} instead.", param=path
-        )
-    message = Fields(value, path)
     message.only(frozenset({"role", "content", "name"}))
-    given = message.text("role")
-    if given not in ROLES:
-        message.refuse(
-            "role", f"Invalid 'role': expected {', '.join(ROLES)}, but got {shown(given)} instead."
-        )
-    clean = {"role": ROLES[given], "content": _content(message)}
+    clean = {"role": role_of(message), "content": text_of(message, "content")}
     name = message.text("name")
     return clean if name is None else {**clean, "name": name}
-
-
-def _content(message: Fields) -> str:
-    """The message's text; text parts are joined as the engine joins them, so that what is counted is what runs."""
-    value = message.values.get("content")
-    if type(value) is str:
-        return value
-    if type(value) is not list or not value:
-        got = "an empty array" if value == [] else kind_of(value)
-        message.refuse(
-            "content", f"Invalid 'content': expected a string or text parts, but got {got} instead."
-        )
-    texts = []
-    for part in value:
-        kind = part.get("type") if type(part) is dict else kind_of(part)
-        if kind != "text" or part.keys() - {"type", "text"} or type(part.get("text")) is not str:
-            message.refuse("content", f"Content parts must be text, but got {shown(kind)} instead.")
-        texts.append(part["text"])
-    return "\n".join(texts)
 
 
 _READERS: dict[str, Callable[[Fields], Any]] = {
@@ -192,7 +150,7 @@ _READERS: dict[str, Callable[[Fields], Any]] = {
     "presence_penalty": lambda body: body.number("presence_penalty", -2, 2),
     "frequency_penalty": lambda body: body.number("frequency_penalty", -2, 2),
     "seed": lambda body: body.integer("seed", -INT64_MAX - 1, INT64_MAX),
-    "stop": _stop,
+    "stop": lambda body: stops_of(body, "stop", one_alone=True),
     "logprobs": lambda body: body.flag("logprobs"),
     "top_logprobs": _top_logprobs,
 }

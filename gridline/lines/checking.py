@@ -1,14 +1,15 @@
 """One streaming pass over an input file: every bad line found, every token counted, partitions written."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gridline.limits import BATCH_ERRORS_LISTED_MAX, FILE_LINES_MAX
+from gridline.lines.adapters import Adapter
 from gridline.lines.card import Card
 from gridline.lines.errors import LineError, LineRefused
-from gridline.lines.partitions import PartitionPlan, RowSpool, Spool, cut, write_partitions
+from gridline.lines.partitions import BatchOf, PartitionPlan, RowSpool, Spool, cut, write_partitions
 from gridline.lines.reading import PhysicalLine, physical_lines
+from gridline.lines.rules import Rules
 from gridline.lines.schema_judge import SchemaJudge
 from gridline.lines.screening import Screening
 from gridline.lines.segments import SCHEMA as REFUSED_SCHEMA
@@ -35,6 +36,8 @@ class Checked:
     """Requests in the file."""
     card: Card | None
     """The batch's one base model; None when no line named one."""
+    adapters: tuple[Adapter, ...]
+    """The fine-tuned models of it that lines named."""
     ceiling_nanos: int
     """The most that the accepted lines can cost."""
     input_tokens: int
@@ -44,15 +47,7 @@ class Checked:
     """Empty also when every line was refused: then there is nothing to run."""
 
 
-def check_file(
-    store: Store,
-    *,
-    file_key: str,
-    batch_id: str,
-    endpoint: str,
-    cards: Mapping[str, Card],
-    models_folder: Path,
-) -> Checked:
+def check_file(store: Store, rules: Rules, *, file_key: str, batch_id: str, models_folder: Path) -> Checked:
     """Read the file once; write its partitions and refused lines unless a line is wrong.
 
     A second call writes the same bytes under the same keys.
@@ -63,7 +58,7 @@ def check_file(
         JudgeUnavailable: this machine cannot judge JSON schemas.
     """
     with Spool() as spool, RowSpool(REFUSED_SCHEMA) as refused, SchemaJudge() as judge:
-        screening = Screening(endpoint, cards, models_folder=models_folder, judge=judge)
+        screening = Screening(rules, models_folder=models_folder, judge=judge)
         check = _Pass(batch_id, screening, models_folder, spool, refused)
         for line in physical_lines(store.stream(file_key, chunk_bytes=READ_BYTES)):
             if not check.read(line):
@@ -74,7 +69,8 @@ def check_file(
         card = screening.card
         plans = cut(spool.weights, card.partition_tokens) if card and spool.weights else []
         if card:
-            write_partitions(store, spool, plans, batch_id=batch_id, endpoint=endpoint, card=card)
+            batch = BatchOf(batch_id, rules.endpoint, card, screening.adapters)
+            write_partitions(store, spool, plans, batch)
         if refused.rows:
             refused.copy(store, layout.refused_key(batch_id))
     return check.outcome(tuple(plans))
@@ -130,6 +126,7 @@ class _Pass:
             errors_total=self.errors_total,
             total=self.total,
             card=self.screening.card,
+            adapters=self.screening.adapters,
             ceiling_nanos=self.ceiling_nanos,
             input_tokens=self.input_tokens,
             refused=self.refused.rows,

@@ -15,7 +15,8 @@ from typing import BinaryIO
 
 from gridline.errors import InvariantBroken
 from gridline.lines.partitions import read_ids
-from gridline.lines.results import missing_line, response_line
+from gridline.lines.request_rows import RequestRow, RequestRows
+from gridline.lines.results import missing_line, missing_status, response_line
 from gridline.lines.sealing import read_manifest
 from gridline.lines.segments import ResultRow, iterate_rows, read_rows
 from gridline.storage import layout
@@ -57,9 +58,17 @@ class _Line:
     number: int
     content: bytes
     code: str | None
+    custom_id: str
+    status_code: int | None = None
     model: str = ""
     input_tokens: int = 0
     output_tokens: int = 0
+
+    def logged(self) -> RequestRow:
+        """What the request log keeps of it."""
+        return RequestRow(
+            self.number, self.custom_id, self.model, self.status_code, self.code, self.input_tokens, self.output_tokens
+        )  # fmt: skip
 
 
 def collate(
@@ -75,7 +84,8 @@ def collate(
     """Write output and error file (each only if it has a line) and say what they hold.
 
     ``missing`` is code and message for lines without a result: ``batch_expired`` and ``batch_cancelled``
-    lines never ran, ``server_error`` lines are answered with 500. ``account_id`` owns both keys.
+    lines never ran, ``server_error`` lines are answered with 500. ``account_id`` owns both keys. What a
+    request log keeps of each line is left beside them.
 
     Raises:
         InvariantBroken: a partition is not sealed, or a key is not the account's.
@@ -88,13 +98,16 @@ def collate(
         if not key.startswith(layout.file_key(account_id, "")):
             raise InvariantBroken(f"{key} is not a file of {account_id}.")
     code, message = _fixed_cause(store, batch_id, missing)
-    figures = _Figures()
+    figures, rows = _Figures(), RequestRows()
     with ExitStack() as stack:
         output, error = _File(store, output_key, stack), _File(store, error_key, stack)
         accepted = _partition_lines(store, batch_id, partitions, (code, message))
         for line in merge(_refused_lines(store, batch_id), accepted, key=lambda one: one.number):
             figures.add(line)
+            rows.add(line.logged())
             (error if line.code else output).write(line.content)
+    # Before the collation: once that stands, nobody comes by here again.
+    store.put_once(layout.requests_key(batch_id), rows.data())
     collation = figures.collation(output.part(), error.part(), code)
     if store.put_once(layout.collation_key(batch_id), _written(collation)):
         return collation
@@ -132,7 +145,7 @@ def _partition_lines(
                     yield replace(line, content=file.read(size))
                 else:
                     content = missing_line(batch_id, number, custom_id, code=code, message=message)
-                    yield _Line(number, content, code)
+                    yield _Line(number, content, code, custom_id, missing_status(code))
 
 
 def _spooled(
@@ -164,7 +177,16 @@ def _answered(batch_id: str, row: ResultRow, custom_id: str) -> _Line:
     content = response_line(
         batch_id, row.line, custom_id, status=row.status_code, request=row.request_id, body=row.body
     )
-    return _Line(row.line, content, row.code, row.model, row.input_tokens, row.output_tokens)
+    return _Line(
+        row.line,
+        content,
+        row.code,
+        custom_id,
+        row.status_code,
+        row.model,
+        row.input_tokens,
+        row.output_tokens,
+    )
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from gridline.limits import EMBEDDING_INPUTS_PER_LINE_MAX
+from gridline.lines import storing
 from gridline.lines.card import Card
 from gridline.lines.errors import LineRefused
 from gridline.lines.fields import Fields, shown
@@ -34,7 +35,8 @@ def read_embeddings(values: dict[str, Any], card: Card) -> EmbeddingRequest:
         LineRefused: the first rule that the body breaks.
     """
     body = Fields(values, "body")
-    body.not_streamed_nor_stored()
+    body.not_streamed()
+    storing.refuse(body)
     body.only(ALLOWED)
     body.text("user")  # Accepted and not passed on: nothing here acts on it.
     _check_dimensions(body, card)

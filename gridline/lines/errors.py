@@ -24,6 +24,14 @@ class PromptRefused(InvalidRequest):
     default_code = "invalid_request"
 
 
+class StoringDenied(PromptRefused):
+    """Raised where a line asks for a stored response in a dialect in which that is the line's own failure."""
+
+    status = 403
+    type = "permission_error"
+    default_code = "permission_denied"
+
+
 class ModelNotPrepared(Unavailable):
     """Raised when this machine lacks the tokenizer of a model that lines name."""
 

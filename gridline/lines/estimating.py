@@ -4,18 +4,16 @@ The rules and the counting are those of ``checking``. A file over the bounds bel
 bounded by its bytes, so that the ceiling is never below the one that a hold would have. Writes nothing.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gridline import limits
 from gridline.lines.card import Card
-from gridline.lines.chat import ChatRequest
-from gridline.lines.embeddings import EmbeddingRequest
 from gridline.lines.errors import LineError, LineRefused
 from gridline.lines.reading import PhysicalLine, physical_lines
+from gridline.lines.rules import Rules
 from gridline.lines.schema_judge import TOO_MANY, SchemaJudge
-from gridline.lines.screening import Screening
+from gridline.lines.screening import Screened, Screening
 from gridline.lines.sizing import Accepted, Pending, Sizer
 from gridline.lines.tokens import model_tokens
 from gridline.storage.objects import Store
@@ -65,16 +63,8 @@ class Guess:
     """The most that all lines can write."""
 
 
-def guess_file(
-    store: Store,
-    *,
-    file_key: str,
-    file_bytes: int,
-    endpoint: str,
-    cards: Mapping[str, Card],
-    models_folder: Path,
-) -> Guess:
-    """Read the file once.
+def guess_file(store: Store, rules: Rules, *, file_key: str, file_bytes: int, models_folder: Path) -> Guess:
+    """Read the file once and say what a batch of it would be.
 
     Raises:
         ObjectMissing: the file is gone.
@@ -82,7 +72,7 @@ def guess_file(
         JudgeUnavailable: this machine cannot judge JSON schemas.
     """
     with HastyJudge() as judge:
-        screening = Screening(endpoint, cards, models_folder=models_folder, judge=judge)
+        screening = Screening(rules, models_folder=models_folder, judge=judge)
         run = _Pass(screening, models_folder, _every(file_bytes))
         for line in physical_lines(store.stream(file_key)):
             run.read(line)
@@ -167,7 +157,7 @@ class _Pass:
         self._pending.clear()
         self._pending_bytes = 0
 
-    def _bound(self, request: ChatRequest | EmbeddingRequest, size: int) -> None:
+    def _bound(self, request: Screened, size: int) -> None:
         """Take the most that a line can be."""
         input_tokens, output_tokens_max = self._sizer_of_batch().most(request)
         self._bounded_bytes += size

@@ -13,7 +13,7 @@ class JobExit(IntEnum):
     STOPPED = 3
     """Stop marker, deadline or SIGTERM: everything finished is in closed segments."""
     ENGINE_UNHEALTHY = 4
-    """The engine never became healthy; no line ran, and this is not one of the three attempts."""
+    """The engine never became healthy; no line ran, and this is not one of the three attempts (but see ENGINE_GONE_SECONDS)."""
 
     @classmethod
     def of(cls, code: int) -> "JobExit":

@@ -97,13 +97,11 @@ class Fields:
             self.wrong_type(key, "a string")
         return value
 
-    def not_streamed_nor_stored(self) -> None:
-        """``stream`` and ``store`` may be there as false, which is what a batch does anyway."""
+    def not_streamed(self, endpoint: str = "Chat Completions") -> None:
+        """``stream`` may be there as false, which is what a batch does anyway."""
         if self.flag("stream"):
             raise LineRefused(
-                "Chat Completions: Streaming is not supported in the Batch API.",
+                f"{endpoint}: Streaming is not supported in the Batch API.",
                 code="streaming_unsupported",
                 param=self.param("stream"),
             )
-        if self.flag("store"):
-            self.refuse("store", "Unsupported parameter: 'store' is not supported in the Batch API.")

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from gridline.errors import InvariantBroken
 from gridline.limits import LINE_SECONDS_MAX, PARTITIONS_PER_BATCH_MAX
+from gridline.lines.adapters import Adapter
 from gridline.lines.card import Card
 from gridline.lines.sizing import Accepted
 from gridline.storage import layout
@@ -41,6 +42,17 @@ class PartitionPlan:
     number: int
     lines: int
     tokens: int
+
+
+@dataclass(frozen=True)
+class BatchOf:
+    """What a batch's partitions have in common."""
+
+    batch_id: str
+    endpoint: str
+    card: Card
+    adapters: tuple[Adapter, ...] = ()
+    """The fine-tuned models that its lines name."""
 
 
 class RowSpool:
@@ -96,11 +108,20 @@ class Spool(RowSpool):
         super().__init__(SCHEMA)
         self.weights = array("q")
         """Tokens per line, prompt and answer together."""
+        self._models: dict[str, int] = {}
+        self._model_of_line = array("B")
 
     def add(self, lines: Sequence[Accepted]) -> None:
         """Append lines."""
         self.append(lines)
         self.weights.extend(one.input_tokens + one.output_tokens_max for one in lines)
+        # A number a line: a batch has one base and at most eight adapters of it.
+        self._model_of_line.extend(self._models.setdefault(one.model, len(self._models)) for one in lines)
+
+    def models(self, start: int, lines: int) -> set[str]:
+        """The models that so many lines from ``start`` on name."""
+        numbers = set(self._model_of_line[start : start + lines])
+        return {name for name, number in self._models.items() if number in numbers}
 
 
 def cut(weights: Sequence[int], partition_tokens: int) -> list[PartitionPlan]:
@@ -120,9 +141,7 @@ def cut(weights: Sequence[int], partition_tokens: int) -> list[PartitionPlan]:
     return plans
 
 
-def write_partitions(
-    store: Store, spool: Spool, plans: Sequence[PartitionPlan], *, batch_id: str, endpoint: str, card: Card
-) -> None:
+def write_partitions(store: Store, spool: Spool, plans: Sequence[PartitionPlan], batch: BatchOf) -> None:
     """Write ``lines.parquet`` and ``spec.json`` of every partition.
 
     A second pass over the same file writes the same bytes. They are overwritten, not kept, so that a pass
@@ -131,32 +150,35 @@ def write_partitions(
     remaining = iter(plans)
     current, room = None, 0
     with ExitStack() as stack:
-        for batch in spool.batches():
-            rows = batch
+        for read in spool.batches():
+            rows = read
             while rows.num_rows:
                 if not room:
                     stack.close()
                     current = next(remaining)
                     room = current.lines
-                    key = layout.partition_lines_key(batch_id, current.number)
+                    key = layout.partition_lines_key(batch.batch_id, current.number)
                     sink = _Sink(stack.enter_context(store.writer(key)))
                     writer = stack.enter_context(pq.ParquetWriter(sink, SCHEMA, compression="zstd"))
                 taken = rows.slice(0, room)
                 writer.write_batch(taken)
                 room -= taken.num_rows
                 rows = rows.slice(taken.num_rows)
+    start = 0
     for plan in plans:
-        spec = _spec(plan, batch_id=batch_id, endpoint=endpoint, card=card)
-        store.replace(layout.partition_spec_key(batch_id, plan.number), json.dumps(spec).encode())
+        spec = _spec(plan, batch, spool.models(start, plan.lines))
+        start += plan.lines
+        store.replace(layout.partition_spec_key(batch.batch_id, plan.number), json.dumps(spec).encode())
 
 
-def _spec(plan: PartitionPlan, *, batch_id: str, endpoint: str, card: Card) -> dict[str, object]:
+def _spec(plan: PartitionPlan, batch: BatchOf, named: set[str]) -> dict[str, object]:
     """What a GPU job must know of its partition."""
+    card = batch.card
     return {
         "format": FORMAT,
-        "batch_id": batch_id,
+        "batch_id": batch.batch_id,
         "partition": plan.number,
-        "endpoint": endpoint,
+        "endpoint": batch.endpoint,
         "model": {
             "id": card.id,
             "commit": card.commit,
@@ -164,8 +186,10 @@ def _spec(plan: PartitionPlan, *, batch_id: str, endpoint: str, card: Card) -> d
             "kind": card.kind,
             "context_tokens": card.context_tokens,
             "engine_arguments": list(card.engine_arguments),
+            "adapters_by_rank": [list(pair) for pair in card.adapters_by_rank],
         },
-        "lines_key": layout.partition_lines_key(batch_id, plan.number),
+        "adapters": [one.as_dict() for one in batch.adapters if one.id in named],
+        "lines_key": layout.partition_lines_key(batch.batch_id, plan.number),
         "lines": plan.lines,
         "line_seconds_max": LINE_SECONDS_MAX,
     }

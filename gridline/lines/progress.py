@@ -20,6 +20,8 @@ class JobProgress:
     engine_healthy: bool
     engine_version: str | None
     runner_version: str | None
+    engine_deaths: int = 0
+    """Engines that died while the job used them."""
 
     def to_bytes(self) -> bytes:
         """The object's content."""
@@ -29,4 +31,6 @@ class JobProgress:
     def from_bytes(cls, data: bytes) -> "JobProgress":
         """Read an object; KeyError when a part of it is missing."""
         told = json.loads(data)
+        # A job that started before an upgrade counts no deaths.
+        told.setdefault("engine_deaths", 0)
         return cls(**{name: told[name] for name in cls.__dataclass_fields__})

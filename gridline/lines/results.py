@@ -1,6 +1,8 @@
 """The lines of output and error files, byte for byte. Bodies are passed through as the JSON they arrived as."""
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from gridline import ids
 
@@ -16,10 +18,16 @@ def compact(value: object) -> str:
     return _ENCODER.encode(value)
 
 
-def error_body(message: str, code: str, *, param: str | None = None, server: bool = False) -> str:
-    """The body of a response that carries OpenAI's error object."""
-    kind = "server_error" if server else "invalid_request_error"
+def error_body(message: str, code: str, *, kind: str, param: str | None = None) -> str:
+    """The body of a response that carries OpenAI's error object; ``kind`` is its ``type``. The same on every endpoint."""
     return compact({"error": {"message": message, "type": kind, "param": param, "code": code}})
+
+
+def tokens_of(usage: Mapping[str, Any]) -> tuple[int, int]:
+    """(input, output) tokens of a body's usage, as its endpoint names them: what is billed."""
+    given = usage.get("prompt_tokens", usage.get("input_tokens", 0))
+    written = usage.get("completion_tokens", usage.get("output_tokens", 0))
+    return given, written
 
 
 def request_id(batch_id: str, line: int) -> str:
@@ -38,12 +46,18 @@ def response_line(batch_id: str, line: int, custom_id: str, *, status: int, requ
     ).encode()
 
 
+def missing_status(code: str) -> int | None:
+    """What the response of a line without a result says; None where it has no response."""
+    return None if code in NEVER_RUN_CODES else 500
+
+
 def missing_line(batch_id: str, line: int, custom_id: str, *, code: str, message: str) -> bytes:
     """A line without a result: never run (expired, cancelled), or lost to a fault of ours (server_error)."""
-    if code not in NEVER_RUN_CODES:
-        body = error_body(message, code, server=True)
+    status = missing_status(code)
+    if status is not None:
+        body = error_body(message, code, kind="server_error")
         request = request_id(batch_id, line)
-        return response_line(batch_id, line, custom_id, status=500, request=request, body=body)
+        return response_line(batch_id, line, custom_id, status=status, request=request, body=body)
     row = {
         "id": ids.derived("line", batch_id, line),
         "custom_id": custom_id,

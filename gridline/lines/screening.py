@@ -1,56 +1,81 @@
 """Every rule on a line that needs no tokens: its JSON, custom_id, model and body, and what the file's lines share."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
-from gridline.limits import ADAPTERS_PER_BATCH_MAX, EMBEDDING_INPUTS_PER_BATCH_MAX
+from gridline.limits import EMBEDDING_INPUTS_PER_BATCH_MAX
+from gridline.lines import endpoints, storing
+from gridline.lines.adapters import ADAPTER_PREFIX, Adapter
 from gridline.lines.card import Card
 from gridline.lines.chat import ChatRequest, read_chat
 from gridline.lines.embeddings import EmbeddingRequest, read_embeddings
-from gridline.lines.errors import LineRefused, shortened
+from gridline.lines.errors import LineRefused, StoringDenied, shortened
 from gridline.lines.fields import kind_of, shown
+from gridline.lines.messages import read_message
+from gridline.lines.mixing import Mix
 from gridline.lines.reading import PhysicalLine
 from gridline.lines.requests import read_request
+from gridline.lines.responses import read_response
+from gridline.lines.rules import Rules
 from gridline.lines.schema_judge import SchemaJudge
 from gridline.lines.tokens import tokenizer_of
 
-ADAPTER_PREFIX = "ft:"
 KEPT_CHARS_MAX = 64
 CUSTOM_ID_BYTES_SHOWN = 520
 """A custom_id of plain letters is shown whole, of others what fits."""
 MODEL_PARAM = "body.model"
 
+Screened = ChatRequest | EmbeddingRequest | StoringDenied
+"""What a well-formed line asks for, or why it fails alone."""
+_CONVERSATIONS: dict[str, Callable[[dict[str, Any], Card, SchemaJudge], ChatRequest]] = {
+    endpoints.CHAT: read_chat,
+    endpoints.RESPONSES: read_response,
+    endpoints.MESSAGES: read_message,
+}
+"""How the bodies of the endpoints of chat models are read."""
+
 
 class Screening:
     """Reads the lines of one file in order; knows what they have in common so far."""
 
-    def __init__(
-        self, endpoint: str, cards: Mapping[str, Card], *, models_folder: Path, judge: SchemaJudge
-    ) -> None:
-        """``cards`` are the models on offer by id; ``judge`` has the file's schemas to judge, and is ended elsewhere."""
+    def __init__(self, rules: Rules, *, models_folder: Path, judge: SchemaJudge) -> None:
+        """``judge`` has the file's schemas to judge, and is ended elsewhere."""
         self.card: Card | None = None
         """The batch's one base model; None until a line named one."""
-        self._endpoint = endpoint
-        self._cards = cards
+        self._rules = rules
         self._models_folder = models_folder
         self._judge = judge
         self._inputs = 0
         self._first_uses: dict[str | bytes, int] = {}
-        self._adapters: set[str] = set()
+        self._mix = Mix(rules.offer)
 
-    def read(self, line: PhysicalLine) -> tuple[str, ChatRequest | EmbeddingRequest]:
+    @property
+    def adapters(self) -> tuple[Adapter, ...]:
+        """The fine-tuned models that lines named so far, in the order of their first lines."""
+        return tuple(self._mix.taken.values())
+
+    def read(self, line: PhysicalLine) -> tuple[str, Screened]:
         """The line's custom_id and its request.
 
         Raises:
             LineRefused: the first rule that the line breaks.
             JudgeUnavailable: this machine cannot judge a schema.
         """
-        custom_id, body = read_request(line, self._endpoint)
+        custom_id, body = read_request(line, self._rules.endpoint)
         self._check_unique(custom_id, line.number)
-        card = self._model(body.get("model"))
+        name = body.get("model")
+        card = self._model(name)
+        if self._rules.storing_fails == "line":
+            kept = storing.asked(body)
+            if kept is not None:
+                return custom_id, storing.denied(kept)
         if card.kind == "chat":
-            return custom_id, read_chat(body, card, self._judge)
+            chat = _CONVERSATIONS[self._rules.endpoint](body, card, self._judge)
+            if name in self._mix.taken:
+                chat.body["model"] = name
+            return custom_id, chat
         read = read_embeddings(body, card)
         self._check_inputs(read.inputs)
         return custom_id, read
@@ -70,9 +95,7 @@ class Screening:
             )
 
     def _model(self, name: object) -> Card:
-        """The card of the line's model, which must be the batch's."""
-        if self.card is not None and name == self.card.id:
-            return self.card
+        """The card of the line's model, or of its base, which must be the batch's."""
         if name is None:
             raise LineRefused("Model parameter is required.", param=MODEL_PARAM)
         if type(name) is not str:
@@ -80,9 +103,29 @@ class Screening:
                 f"Invalid type for 'model': expected a string, but got {kind_of(name)} instead.",
                 param=MODEL_PARAM,
             )
-        card = self._cards.get(name)
-        if card is None or self._endpoint not in card.endpoints:
-            raise LineRefused(self._why_not(name, card), code="model_not_found", param=MODEL_PARAM)
+        if self.card is not None and (name == self.card.id or name in self._mix.taken):
+            return self.card
+        if name.startswith(ADAPTER_PREFIX):
+            self.card = self._mix.take(name, self.card, self._rules.endpoint)
+        else:
+            self.card = self._base(name)
+        self._judge.tokenizer = tokenizer_of(self._models_folder / self.card.id)
+        return self.card
+
+    def _base(self, name: str) -> Card:
+        """The card of a base model that is not the batch's, unless no line named one yet."""
+        card = self._rules.cards.get(name)
+        if card is None or self._rules.endpoint not in card.endpoints:
+            where = (
+                "the Batch API."
+                if card is None
+                else f"{self._rules.endpoint}, which is this batch's endpoint."
+            )
+            raise LineRefused(
+                f"The provided model {shown(name)} is not supported by {where}",
+                code="model_not_found",
+                param=MODEL_PARAM,
+            )
         if self.card is not None:
             raise LineRefused(
                 f"The model '{name}' for this request does not match the rest of the batch. Each batch must contain "
@@ -90,27 +133,7 @@ class Screening:
                 code="mismatched_model",
                 param=MODEL_PARAM,
             )
-        self.card = card
-        self._judge.tokenizer = tokenizer_of(self._models_folder / card.id)
         return card
-
-    def _why_not(self, name: str, card: Card | None) -> str:
-        """Why no line may name this model here."""
-        start = f"The provided model {shown(name)} is not supported by"
-        if card is not None:
-            return f"{start} {self._endpoint}, which is this batch's endpoint."
-        if not name.startswith(ADAPTER_PREFIX):
-            return f"{start} the Batch API."
-        if len(self._adapters) < ADAPTERS_PER_BATCH_MAX or name in self._adapters:
-            self._adapters.add(name)
-            return (
-                f"{start} the Batch API: your account has no active fine-tuned model of this id. It does not exist, "
-                "was deactivated, or belongs to another account."
-            )
-        return (
-            f"{start} the Batch API: it is one more than the {ADAPTERS_PER_BATCH_MAX} fine-tuned models that a batch "
-            "may name. Split the file by model."
-        )
 
     def _check_inputs(self, inputs: int) -> None:
         self._inputs += inputs

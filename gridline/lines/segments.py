@@ -91,6 +91,15 @@ def iterate_rows(data: bytes, *, start: int = 0) -> Iterator[ResultRow]:
             yield ResultRow(**row)
 
 
+def read_outcomes(data: bytes) -> list[tuple[int, bool]]:
+    """Line numbers of an object that ``write_rows`` made, and whether each was delivered, without the bodies."""
+    table = pq.read_table(pa.BufferReader(data), columns=["line", "code"])
+    return [
+        (line, code is None)
+        for line, code in zip(table["line"].to_pylist(), table["code"].to_pylist(), strict=True)
+    ]
+
+
 def read_line_numbers(data: bytes) -> list[int]:
     """The line numbers of an object that ``write_rows`` made, in its order, without its bodies."""
     numbers: list[int] = pq.read_table(pa.BufferReader(data), columns=["line"])["line"].to_pylist()

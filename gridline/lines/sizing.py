@@ -4,16 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from gridline.errors import InvariantBroken
 from gridline.lines.card import Card
 from gridline.lines.chat import ChatRequest
 from gridline.lines.embeddings import EmbeddingRequest
-from gridline.lines.errors import PromptRefused
+from gridline.lines.errors import PromptRefused, StoringDenied
 from gridline.lines.results import compact, error_body, request_id
+from gridline.lines.screening import Screened
 from gridline.lines.segments import ResultRow
 from gridline.lines.tokens import ModelTokens
 
 TOO_LONG = "context_length_exceeded"
-BAD_REQUEST = 400
 
 
 class Pending(NamedTuple):
@@ -22,7 +23,7 @@ class Pending(NamedTuple):
     line: int
     """Index among the file's requests, from 0."""
     custom_id: str
-    request: ChatRequest | EmbeddingRequest
+    request: Screened
 
 
 class Accepted(NamedTuple):
@@ -35,6 +36,8 @@ class Accepted(NamedTuple):
     input_tokens: int
     output_tokens_max: int
     """The most that the line can write, all choices together."""
+    model: str
+    """The base, or the fine-tuned model that it names."""
 
 
 @dataclass(frozen=True)
@@ -54,16 +57,15 @@ class Sizer:
                 sized.append(self._refused(one, found))
                 continue
             try:
-                if isinstance(one.request, ChatRequest):
-                    sized.append(self._chat(one, one.request, found[0]))
-                else:
-                    sized.append(self._embedding(one, one.request, found))
+                sized.append(self._accepted(one, found))
             except PromptRefused as refusal:
                 sized.append(self._refused(one, refusal))
         return sized
 
-    def most(self, request: ChatRequest | EmbeddingRequest) -> tuple[int, int]:
+    def most(self, request: Screened) -> tuple[int, int]:
         """The most tokens that a line can have, of input and written; quick, because nothing is counted."""
+        if isinstance(request, StoringDenied):
+            return 0, 0
         try:
             texts = self._texts(request)
         except PromptRefused:
@@ -82,6 +84,9 @@ class Sizer:
         texts: list[str] = []
         found: list[list[int] | PromptRefused | slice] = []
         for one in pending:
+            if isinstance(one.request, StoringDenied):
+                found.append(one.request)
+                continue
             try:
                 new = self._texts(one.request)
             except PromptRefused as refusal:
@@ -100,7 +105,7 @@ class Sizer:
     def _texts(self, request: ChatRequest | EmbeddingRequest) -> list[str]:
         """The texts whose tokens count, refused unread where their length alone rules them out."""
         if isinstance(request, ChatRequest):
-            texts = [self.tokens.prompt(request.messages)]
+            texts = [self.tokens.prompt(request.messages, param=request.prompt_key)]
             tokens_max = self.card.context_tokens - (request.max_tokens or 1)
         else:
             self._check_vocabulary(request)
@@ -113,7 +118,7 @@ class Sizer:
                 f"This model's maximum context length is {self.card.context_tokens} tokens. However, your prompt has "
                 f"{longest} characters, and no more than {chars_max} can fit. Please reduce the length of the prompt.",
                 code=TOO_LONG,
-                param="messages" if isinstance(request, ChatRequest) else "input",
+                param=request.prompt_key if isinstance(request, ChatRequest) else "input",
             )
         return texts
 
@@ -125,8 +130,16 @@ class Sizer:
                 param="input",
             )
 
+    def _accepted(self, one: Pending, counts: list[int]) -> Accepted:
+        """The line for the engine, if it fits with so many tokens."""
+        if isinstance(one.request, ChatRequest):
+            return self._chat(one, one.request, counts[0])
+        if isinstance(one.request, EmbeddingRequest):
+            return self._embedding(one, one.request, counts)
+        raise InvariantBroken("A line that fails by itself has no tokens to count.")
+
     def _chat(self, one: Pending, request: ChatRequest, prompt: int) -> Accepted:
-        """The line with max_tokens filled in: what was asked, or the room that is left."""
+        """The line with the most that it may write filled in: what was asked, or the room that is left."""
         context, most = self.card.context_tokens, self.card.output_tokens_max
         allowed = request.max_tokens or max(1, min(most, context - prompt))
         if prompt + allowed > context:
@@ -135,10 +148,12 @@ class Sizer:
                 f"tokens ({prompt} in the messages, {allowed} in the completion). Please reduce the length of the "
                 "messages or completion.",
                 code=TOO_LONG,
-                param="messages",
+                param=request.prompt_key,
             )
-        body = compact({**request.body, "max_tokens": allowed})
-        return Accepted(one.line, one.custom_id, body, prompt, allowed * request.choices)
+        body = compact({**request.body, request.most_key: allowed})
+        return Accepted(
+            one.line, one.custom_id, body, prompt, allowed * request.choices, request.body["model"]
+        )
 
     def _embedding(self, one: Pending, request: EmbeddingRequest, counts: list[int]) -> Accepted:
         """The line, when every input fits."""
@@ -151,17 +166,17 @@ class Sizer:
                     code=TOO_LONG,
                     param="input",
                 )
-        return Accepted(one.line, one.custom_id, compact(request.body), sum(counts), 0)
+        return Accepted(one.line, one.custom_id, compact(request.body), sum(counts), 0, self.card.id)
 
     def _refused(self, one: Pending, refusal: PromptRefused) -> ResultRow:
-        """The error line, answered as OpenAI's server would: 400 with an error object."""
+        """The error line, answered as OpenAI's server would: a status with an error object."""
         code = str(refusal.code)
         return ResultRow(
             line=one.line,
             custom_id=one.custom_id,
-            status_code=BAD_REQUEST,
+            status_code=refusal.status,
             request_id=request_id(self.batch_id, one.line),
-            body=error_body(refusal.message, code, param=refusal.param),
+            body=error_body(refusal.message, code, kind=refusal.type, param=refusal.param),
             code=code,
             model=self.card.id,
             input_tokens=0,

@@ -57,14 +57,14 @@ class ModelTokens:
         """Characters of the longest token: a longer text than context x this cannot fit, the engine says so too."""
         return max(map(len, self._tokenizer.get_vocab(with_added_tokens=True)))
 
-    def prompt(self, messages: Sequence[dict[str, str]]) -> str:
-        """The text that the engine makes of a conversation.
+    def prompt(self, messages: Sequence[dict[str, str]], *, param: str = "messages") -> str:
+        """The text that the engine makes of a conversation, which the request has under ``param``.
 
         Raises:
             PromptRefused: the model's template refuses it (an order of roles, say), or there is no template.
         """
         if self._template is None:
-            raise PromptRefused("This model has no chat template.", param="messages")
+            raise PromptRefused("This model has no chat template.", param=param)
         wrapped = [self._wrapped(message) for message in messages] if self._wants_parts else messages
         try:
             return self._template.render(
@@ -76,7 +76,7 @@ class ModelTokens:
             )
         except (jinja2.TemplateError, TypeError) as error:
             raise PromptRefused(
-                f"The model's chat template refuses this conversation: {error}", param="messages"
+                f"The model's chat template refuses this conversation: {error}", param=param
             ) from error
 
     def count_prompts(self, prompts: Sequence[str]) -> list[int]:

@@ -13,6 +13,8 @@ from gridline.settings import Settings, settings
 log = logging.getLogger(__name__)
 
 ROLE = "Gridline keeper"
+OPERATOR_ROLE = "Gridline operator"
+VIEWER_ROLE = "Gridline viewer"
 POOL = "gpu_jobs"
 SLOTS_KEPT_FREE = 2
 """Task slots that GPU jobs never take, so that ``settle`` and ``collate`` always find room."""
@@ -31,6 +33,29 @@ ENTITY_RIGHTS = (
 DAG_RIGHTS = ("can_read", "can_edit")
 DAGS = ("batch", "empty_batch")
 """``empty_batch`` exists only while the overhead bench runs."""
+
+KEEPER_RIGHTS = (*ENTITY_RIGHTS, *((right, f"DAG:{dag}") for dag in DAGS for right in DAG_RIGHTS))
+
+# What the UI needs to show runs with their tasks and logs, the menu's entry and the pages behind it; who looks may
+# change a password of their own. Logs hold ids and counts, never a prompt or a result; XComs are not needed.
+VIEWER_RIGHTS = (
+    ("can_read", "Website"),
+    ("can_read", "DAGs"),
+    ("can_read", "DAG Runs"),
+    ("can_read", "DAG Versions"),
+    ("can_read", "Task Instances"),
+    ("can_read", "Task Logs"),
+    ("can_read", "Plugins"),
+    ("menu_access", "DAGs"),
+    ("menu_access", "DAG Runs"),
+    ("menu_access", "Task Instances"),
+    ("can_read", "My Password"),
+    ("can_edit", "My Password"),
+    ("can_read", "My Profile"),
+    ("can_read", "Gridline"),
+)
+# Acting goes through the pages, which write it into the audit: no right to start, clear or mark runs.
+OPERATOR_RIGHTS = (*VIEWER_RIGHTS, ("can_edit", "Gridline"))
 
 
 def set_up(config: Settings) -> None:
@@ -69,14 +94,16 @@ def _make_users(config: Settings) -> None:
     with get_application_builder() as builder:
         security = builder.sm
         security.sync_roles()
-        _make_role(security)
+        _make_role(security, ROLE, KEEPER_RIGHTS)
+        # Nobody gets these two by himself: whoever administers Airflow gives them.
+        _make_role(security, OPERATOR_ROLE, OPERATOR_RIGHTS)
+        _make_role(security, VIEWER_ROLE, VIEWER_RIGHTS)
         _make_user(security, config.airflow_user, config.secret("airflow_password"), ROLE)
         _make_user(security, AIRFLOW_ADMIN_USER, config.secret(AIRFLOW_ADMIN_PASSWORD), "Admin")
 
 
-def _make_role(security: Any) -> None:
-    role = security.add_role(ROLE)
-    wanted = [*ENTITY_RIGHTS, *((right, f"DAG:{dag}") for dag in DAGS for right in DAG_RIGHTS)]
+def _make_role(security: Any, name: str, wanted: tuple[tuple[str, str], ...]) -> None:
+    role = security.add_role(name)
     for right, on in wanted:
         security.add_permission_to_role(role, security.create_permission(right, on))
     for held in list(role.permissions):

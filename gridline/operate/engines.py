@@ -32,6 +32,7 @@ def wanted(card: ModelCard) -> dict[str, Any]:
         "kind": card.kind,
         "context_tokens": card.context_tokens,
         "engine_arguments": list(card.engine_arguments),
+        "adapters_by_rank": [list(pair) for pair in card.adapters_by_rank],
     }
 
 

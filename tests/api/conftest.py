@@ -4,6 +4,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Thread
@@ -12,6 +13,8 @@ import httpx
 import httpx2
 import openai
 import pytest
+from argon2 import PasswordHasher
+from flask import Flask
 from sqlalchemy import Engine, create_engine
 from tokenizers import Tokenizer, pre_tokenizers
 from tokenizers.models import BPE
@@ -23,11 +26,11 @@ from api.windows import Windows
 from gridline.batches import moves, validating
 from gridline.batches.states import Status
 from gridline.catalog import cards
-from gridline.customers import accounts, tokens
+from gridline.customers import accounts, passwords, tokens
 from gridline.db import work as works
 from gridline.db.work import unit_of_work
 from gridline.ledger import posting
-from gridline.operate import postgres
+from gridline.operate import postgres, provisioning
 from gridline.settings import read_settings
 from gridline.storage.objects import Store
 from tests.api import described
@@ -74,10 +77,10 @@ class Customer:
         return shown
 
 
-@pytest.fixture(scope="session")
-def address() -> Iterator[str]:
-    """Where the live server answers; its database and store are those of the test that runs."""
-    server = make_server(create_app(), "127.0.0.1", 0)
+@contextmanager
+def live(app: Flask) -> Iterator[str]:
+    """Where a live server answers; its database and store are those of the test that runs."""
+    server = make_server(app, "127.0.0.1", 0)
     thread = Thread(target=server.run, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.effective_port}"
@@ -87,11 +90,18 @@ def address() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def address() -> Iterator[str]:
+    """Where the default dialect is spoken."""
+    with live(create_app()) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
 def shared_database(server: postgres.Postgres) -> Iterator[Engine]:
     """One database for all tests of the API: they keep apart by account, as customers do."""
     name = f"test_api_{os.getpid()}"
     with server.connect("postgres") as connection:
-        server.create_database(connection, name, postgres.OWNER, template="gridline_template")
+        provisioning.create_database(connection, name, postgres.OWNER, template="gridline_template")
     engine = create_engine(server.url(postgres.APP, name), pool_size=20)
     with unit_of_work(engine=engine) as work:
         posting.open_platform_books(work)
@@ -111,6 +121,13 @@ def pepper(monkeypatch: pytest.MonkeyPatch) -> None:
     """Token hashes are made with a pepper that only the test knows."""
     chosen = replace(read_settings({}), token_pepper="pepper")
     monkeypatch.setattr(tokens, "settings", lambda: chosen)
+
+
+@pytest.fixture(autouse=True)
+def hasher(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Password hashes that cost next to nothing."""
+    cheap = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    monkeypatch.setattr(passwords, "hasher", lambda: cheap)
 
 
 @pytest.fixture(autouse=True)

@@ -25,6 +25,8 @@ def test_the_account_shows_limits_use_and_balance(ann: Customer) -> None:
         "files": {"limit": 500, "current": 1},
         "stored_bytes": {"limit": 20_000_000_000, "current": len(LINES)},
         "leases": {"limit": 4},
+        "monthly_budget": None,
+        "retention_days": None,
     }
     assert shown["balance"] == {"available": "10.000000000", "held": "0.000000000"}
 

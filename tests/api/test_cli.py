@@ -7,39 +7,25 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from gridline.batches import finishing
 from gridline.batches.tables import Partition
-from gridline.cli.main import main
 from gridline.clock import FrozenClock
 from gridline.db.work import unit_of_work
 from gridline.files.tables import File
 from gridline.ids import new
 from gridline.storage.objects import Store
+from tests.api.commanding import Run, run
 from tests.api.conftest import LINES, Customer, end, line
 from tests.gridline.batches.bench import Bench
 
-Run = Callable[..., Result]
-
-
-@pytest.fixture
-def run(address: str, ann: Customer) -> Run:
-    """Runs a command as Ann, in a pipe."""
-
-    def one(*words: str, status: int = 0) -> Result:
-        variables = {"OPENAI_BASE_URL": f"{address}/openai/v1", "OPENAI_API_KEY": ann.token}
-        done = CliRunner().invoke(main, words, env=variables)
-        assert done.exit_code == status, done.output
-        return done
-
-    return one
+__all__ = ["run"]
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import openai
 import pytest
 from sqlalchemy.exc import OperationalError
 
+from api.reference.headers import ALWAYS
 from gridline.catalog import cards
 from gridline.db import work as works
 from tests.api.conftest import Customer
@@ -94,8 +95,13 @@ def test_a_bug_of_ours_is_a_500_without_its_insides(
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_a_database_that_is_away_is_a_503(ann: Customer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Never a 401 or 404: 503 with a Retry-After that every SDK honours, also from /readyz; /healthz goes on."""
+def test_a_database_that_is_away_is_a_503(
+    ann: Customer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Never a 401 or 404: 503 with a Retry-After that every SDK honours, also from /readyz; /healthz goes on.
+
+    The log says what is away and why, and nothing of what was asked of it.
+    """
 
     def away() -> None:
         raise OperationalError("SELECT 1", {}, Exception("gone"))
@@ -107,12 +113,15 @@ def test_a_database_that_is_away_is_a_503(ann: Customer, monkeypatch: pytest.Mon
         assert 1 <= int(answer.headers["retry-after"]) <= 60
         assert "x-should-retry" not in answer.headers
     assert ann.http.get("/healthz").json() == {"status": "ok"}
+    assert "The database is away or busy. Try again in a moment. (builtins.Exception) gone" in caplog.text
+    assert "SELECT 1" not in caplog.text
 
 
 def test_what_the_server_itself_refuses_is_json_too(ann: Customer) -> None:
-    """Oversized headers never reach the application and still get the common shape."""
+    """Oversized headers never reach the application and still get the common shape and headers."""
     answer = ann.http.get("/v1/files", headers={"X-Long": "x" * 70_000})
     assert shape(answer)[0] == 431
+    assert [name for name in ALWAYS if name not in answer.headers] == []
 
 
 def test_every_answer_has_an_id_of_its_own(ann: Customer) -> None:

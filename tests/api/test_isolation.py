@@ -10,10 +10,15 @@ from flask import Flask
 from api.app import create_app
 from tests.api.conftest import LINES, Customer
 
-RANDOM = {"batch_id": "batch_" + "0" * 24, "file_id": "file-" + "0" * 24, "upload_id": "upload_" + "0" * 24}
+RANDOM = {
+    "batch_id": "batch_" + "0" * 24,
+    "file_id": "file-" + "0" * 24,
+    "upload_id": "upload_" + "0" * 24,
+    "webhook_id": "whk_" + "0" * 24,
+}
 """Ids that nobody has, by the name that routes give them."""
-PUBLIC = {"model", "name"}
-"""What all customers share; its routes have nothing to keep apart."""
+PUBLIC = {"model", "name", "token_id"}
+"""What all customers share, and what no token reaches (tests/api/test_tokens.py keeps tokens apart)."""
 BODIES: dict[str, dict[str, Any]] = {
     "/parts": {"files": {"data": ("part", b"{}\n")}},
     "/complete": {"json": {"part_ids": ["part_" + "0" * 24]}},
@@ -39,7 +44,13 @@ def owned(ann: Customer) -> dict[str, str]:
     }
     made = ann.http.post("/v1/uploads", json=upload)
     batch_id = str(ann.batch()["id"])
-    return {"batch_id": batch_id, "file_id": ann.file(), "upload_id": made.json()["id"]}
+    hook = ann.http.post("/gridline/v1/webhooks", json={"url": "https://93.184.215.14/hooks"})
+    return {
+        "batch_id": batch_id,
+        "file_id": ann.file(),
+        "upload_id": made.json()["id"],
+        "webhook_id": hook.json()["id"],
+    }
 
 
 def seen(answer: httpx.Response, *ids: str) -> tuple[int, str, dict[str, str]]:
@@ -76,7 +87,11 @@ def test_a_strangers_id_is_no_cursor_and_no_input(
     ann: Customer, bob: Customer, owned: dict[str, str]
 ) -> None:
     """Ids in queries and bodies: another's is answered as a random one is, and lists never show it."""
-    for kind, address in (("file_id", "/v1/files?after="), ("batch_id", "/v1/batches?after=")):
+    for kind, address in (
+        ("file_id", "/v1/files?after="),
+        ("batch_id", "/v1/batches?after="),
+        ("batch_id", "/gridline/v1/batches?after="),
+    ):
         foreign = bob.http.get(address + owned[kind])
         assert foreign.status_code == 404
         assert seen(foreign, owned[kind]) == seen(bob.http.get(address + RANDOM[kind]), RANDOM[kind])
@@ -91,7 +106,7 @@ def test_a_strangers_id_is_no_cursor_and_no_input(
         random = bob.http.post(address, json={**wanted, "input_file_id": RANDOM["file_id"]})
         assert foreign.status_code == 404
         assert seen(foreign, owned["file_id"]) == seen(random, RANDOM["file_id"])
-    for address in ("/v1/files", "/v1/batches"):
+    for address in ("/v1/files", "/v1/batches", "/gridline/v1/batches"):
         assert bob.http.get(address).json()["data"] == []
 
 
@@ -128,4 +143,5 @@ def _state(customer: Customer, owned: dict[str, str]) -> list[str]:
     batch = customer.http.get(f"/v1/batches/{owned['batch_id']}")
     content = customer.http.get(f"/v1/files/{owned['file_id']}/content")
     cancel = customer.http.get("/gridline/v1/account")
-    return [batch.text, content.text, cancel.text]
+    hook = customer.http.get(f"/gridline/v1/webhooks/{owned['webhook_id']}")
+    return [batch.text, content.text, cancel.text, hook.text]

@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from hashlib import sha256
 
 import openai
 import pytest
 
-from gridline.catalog import cards
+from gridline.catalog import adapters, cards
+from gridline.catalog.tables import Adapter
 from gridline.db.work import unit_of_work
 from tests.api.conftest import MODEL, Customer
 
@@ -72,10 +74,52 @@ def test_a_model_keeps_the_date_of_its_first_pass(ann: Customer, qualified: None
 
 @pytest.mark.parametrize("model", [MODEL, "ft:unknown:model"])
 def test_no_model_can_be_deleted(ann: Customer, qualified: None, model: str) -> None:
-    """There are no models of one's own yet: a delete is a 405 that says what is taken, and SDKs do not repeat it."""
+    """An operator retires models of one's own: a delete is a 405 that says what is taken, and SDKs do not repeat it."""
     with pytest.raises(openai.APIStatusError) as caught:
         ann.sdk.models.delete(model)
     assert (caught.value.status_code, caught.value.code) == (405, "method_not_allowed")
     assert caught.value.response.headers["Allow"] == "GET, HEAD"
     assert caught.value.response.headers["x-should-retry"] == "false"
     assert MODEL in {one.id for one in ann.sdk.models.list()}
+
+
+def imported(customer: Customer, name: str) -> str:
+    """An adapter of the customer's account, as an import leaves it."""
+    digest = sha256(name.encode()).hexdigest()
+    row = Adapter(
+        id=f"ft:{MODEL}:{name}:{digest[:12]}", short_id=digest[:12], account_id=customer.account_id, base=MODEL,
+        rank=8, bytes=1, sha256=digest, object_key=f"adapters/{customer.account_id}/{digest[:12]}",
+        config={"r": 8}, qlora=name == "four-bit", created_at=datetime(2026, 1, 5, tzinfo=UTC), retired_at=None,
+    )  # fmt: skip
+    with unit_of_work() as work:
+        work.session.add(row)
+        return row.id
+
+
+def test_an_account_sees_its_own_adapters_alone(ann: Customer, bob: Customer, qualified: None) -> None:
+    """Listed and found by their owner, with the base's prices; to others they do not exist; retired they are gone."""
+    own, noted = imported(ann, "own"), imported(ann, "four-bit")
+    listed = {one.id: one for one in ann.sdk.models.list()}
+    assert {own, noted} <= listed.keys()
+    shown = ann.sdk.models.retrieve(own)
+    assert shown == listed[own]
+    assert (shown.object, shown.owned_by) == ("model", ann.account_id)
+    extension = (shown.model_extra or {})["gridline"]
+    assert extension["adapter"] == {"base": MODEL, "rank": 8, "note": None}
+    assert extension["prices"] == (listed[MODEL].model_extra or {})["gridline"]["prices"]
+    assert "4-bit" in listed[noted].gridline["adapter"]["note"]  # type: ignore[attr-defined]
+    assert not {own, noted} & {one.id for one in bob.sdk.models.list()}
+    with pytest.raises(openai.NotFoundError) as caught:
+        bob.sdk.models.retrieve(own)
+    assert caught.value.code == "model_not_found"
+    with unit_of_work() as work:
+        assert adapters.offer(work, ann.account_id).own.keys() == {own, noted}
+        assert adapters.offer(work, ann.account_id).bases.keys() == {MODEL}
+        assert adapters.offer(work, bob.account_id).own == {}
+        adapters.retire(work, own, actor="operator:test")
+        left = adapters.offer(work, ann.account_id)
+        assert set(left.own) == {noted}
+        assert left.retired == {own}
+    assert own not in {one.id for one in ann.sdk.models.list()}
+    with pytest.raises(openai.NotFoundError):
+        ann.sdk.models.retrieve(own)

@@ -1,15 +1,19 @@
 """Parameters in the address: a call that asks for a token takes those that it describes, and no other."""
 
 import pytest
+from sqlalchemy import Engine
 
 from tests.api.conftest import Customer
+from tests.api.people import signed_up
 from tests.api.test_scopes import GUARDED, Call
 
 
 @pytest.mark.parametrize("call", GUARDED, ids=lambda one: f"{one.method} {one.path}")
-def test_a_parameter_that_a_call_does_not_know_is_refused(ann: Customer, call: Call) -> None:
+def test_a_parameter_that_a_call_does_not_know_is_refused(database: Engine, address: str, call: Call) -> None:
     """A misspelt parameter is a 400 that names it and what the call takes, never passed over."""
-    answer = ann.http.request(call.method, f"{call.path}?limt=5")
+    with signed_up(address, "ann") as ann:
+        # A session, which opens every route.
+        answer = ann.http.request(call.method, f"{call.path}?limt=5")
     assert answer.status_code == 400, answer.text
     error = answer.json()["error"]
     assert (error["code"], error["param"]) == ("unknown_parameter", "limt")

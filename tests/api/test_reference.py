@@ -8,6 +8,7 @@ from typing import Any, cast
 import httpx
 import pytest
 from jsonschema_rs import validator_for
+from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
 from api.app import create_app
@@ -23,9 +24,12 @@ from gridline.lines import chat, embeddings
 from gridline.lines.errors import LineRefused
 from gridline.lines.results import missing_line, response_line
 from gridline.lines.schema_judge import SchemaJudge
+from gridline.notices import addresses
 from gridline.profiles.profile import FOLDER, load
+from gridline.storage.objects import Store
 from tests.api import described
 from tests.api.conftest import HELD_TO_THE_DOCUMENT, LINES, MODEL, Customer
+from tests.api.people import Person, credentials, signed_up
 
 DIALECTS = sorted(one.stem for one in FOLDER.glob("*.toml"))
 DOCUMENT = described.described().document
@@ -44,9 +48,19 @@ def url(path: str) -> str:
     """A path of the document as it is called, each variable an id of the right shape that nothing has."""
     based = "servers" not in DOCUMENT["paths"][path]
     for variable in re.findall(r"{(\w+)}", path):
-        prefix = {"file_id": "file-", "batch_id": "batch_", "upload_id": "upload_"}.get(variable, "none-")
+        kinds = {
+            "file_id": "file-", "batch_id": "batch_", "upload_id": "upload_", "webhook_id": "whk_", "token_id": "tok_",
+        }  # fmt: skip
+        prefix = kinds.get(variable, "none-")
         path = path.replace(f"{{{variable}}}", prefix + "0" * 24)
     return f"/v1{path}" if based else path
+
+
+@pytest.fixture
+def eve(address: str, database: Engine, store: Store) -> Iterator[Person]:
+    """Somebody with a session."""
+    with signed_up(address, "eve") as one:
+        yield one
 
 
 @pytest.fixture
@@ -101,7 +115,19 @@ def test_every_dialect_has_its_own(dialect: str) -> None:
     assert client.get("/docs").status_code == 200
 
 
-def test_a_day_of_calls_is_as_described(ann: Customer, qualified: None) -> None:
+def a_users_calls(address: str) -> None:
+    """What only a session may call, each once."""
+    with signed_up(address, "eve") as eve:
+        eve.http.post("/gridline/v1/sessions", json=credentials(eve.email))
+        eve.http.delete(f"/gridline/v1/tokens/{eve.token()['id']}")
+        eve.http.post("/gridline/v1/budget", json={"limit": "5"})
+        eve.http.delete("/gridline/v1/budget")
+        for path in ("tokens", "session"):
+            eve.http.get(f"/gridline/v1/{path}")
+        eve.http.delete("/gridline/v1/sessions")
+
+
+def test_a_day_of_calls_is_as_described(ann: Customer, qualified: None, address: str) -> None:
     """Every call answers well at least once, as the document says: the clients of these tests hold each answer to it."""
     seen = described.described().seen
     seen.clear()
@@ -127,16 +153,27 @@ def test_a_day_of_calls_is_as_described(ann: Customer, qualified: None) -> None:
     paths = [
         "/v1/files", f"/v1/files/{file_id}", f"/v1/files/{file_id}/content", "/v1/batches", f"/v1/batches/{batch_id}",
         "/v1/models", f"/v1/models/{MODEL}", "/gridline/v1/account",
+        "/gridline/v1/batches", f"/gridline/v1/batches/{batch_id}",
         f"/gridline/v1/batches/{batch_id}/receipt", f"/gridline/v1/batches/{batch_id}/events",
         f"/gridline/v1/batches/{batch_id}/results", f"/gridline/v1/batches/{batch_id}/waits", "/gridline/v1/entries", "/gridline/v1/statement",
-        "/gridline/v1/statement?format=csv", "/gridline/v1/usage", "/gridline/v1/pricing", "/healthz", "/readyz", "/metrics", "/openapi.json",
+        "/gridline/v1/statement?format=csv", "/gridline/v1/usage", "/gridline/v1/pricing", "/gridline/v1/platform", "/healthz", "/readyz", "/metrics", "/openapi.json",
     ]  # fmt: skip
     assert {path: ann.http.get(path).status_code for path in paths} == dict.fromkeys(paths, 200)
     ann.http.post(f"/v1/batches/{batch_id}/cancel")
+    hooks = "/gridline/v1/webhooks"
+    hook = ann.http.post(hooks, json={"url": "https://93.184.215.14/hooks"}).json()["id"]
+    for path in (f"{hooks}/{hook}/test", f"{hooks}/{hook}/rotate"):
+        ann.http.post(path)
+    for path in (hooks, f"{hooks}/{hook}", f"{hooks}/{hook}/deliveries"):
+        ann.http.get(path)
+    ann.http.post(f"{hooks}/{hook}", json={"disabled": True})
+    ann.http.delete(f"{hooks}/{hook}")
+    ann.http.post("/gridline/v1/messages", json={"text": "Hello", "batch_id": batch_id})
     # Of lines for another endpoint: no model has to be prepared to answer that.
     estimate = {"input_file_id": file_id, "endpoint": "/v1/embeddings", "completion_window": "24h"}
     ann.http.post("/gridline/v1/estimates", json=estimate)
     ann.http.delete(f"/v1/files/{ann.file()}")
+    a_users_calls(address)
     good = {
         (name, int(status))
         for name, (_, _, one) in CALLS.items()
@@ -147,32 +184,36 @@ def test_a_day_of_calls_is_as_described(ann: Customer, qualified: None) -> None:
 
 
 def test_every_call_refuses_as_described(
-    ann: Customer, stranger: httpx.Client, monkeypatch: pytest.MonkeyPatch
+    ann: Customer, eve: Person, stranger: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without a token, with the wrong scope, with a broken body, for what is not there, without a database."""
     half = {
         method: {"Authorization": f"Bearer {half_a_token(ann, method)}"}
         for method in ("GET", "POST", "DELETE")
     }
+    # The document's example of a webhook goes to a host that this machine may not know.
+    monkeypatch.setattr(addresses, "lookup", lambda host, port: ("93.184.215.14",))
     wrong = []
     for name, (method, path, operation) in CALLS.items():
         told, found = operation["responses"], {}
+        # What no token opens is tried with a session, and refused to a token with either scope.
+        client = eve.http if {"session": []} in operation["security"] else ann.http
         if operation["security"]:
             found[401] = stranger.request(method, url(path))
             found[403] = stranger.request(method, url(path), headers=half[method])
         if "{" in path:
-            found[404] = ann.http.request(method, url(path))
+            found[404] = client.request(method, url(path))
         elif "requestBody" in operation:
             (kind,) = operation["requestBody"]["content"]
-            found[400] = ann.http.request(method, url(path), content=b"{", headers={"Content-Type": kind})
-            found[415] = ann.http.request(
+            found[400] = client.request(method, url(path), content=b"{", headers={"Content-Type": kind})
+            found[415] = client.request(
                 method, url(path), content=b"{}", headers={"Content-Type": "text/plain"}
             )
         if "503" in told:
             (content,) = operation.get("requestBody", {}).get("content", {"": {}}).values()
             with monkeypatch.context() as patch:
                 patch.setattr(works, "app_engine", away)
-                found[503] = ann.http.request(method, url(path), json=content.get("example"))
+                found[503] = client.request(method, url(path), json=content.get("example"))
         wrong += [(name, status, one.text) for status, one in found.items() if one.status_code != status]
         wrong += [(name, status, "undocumented") for status in found if str(status) not in told]
     assert wrong == []

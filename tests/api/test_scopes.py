@@ -12,12 +12,14 @@ import pytest
 from sqlalchemy import Engine
 
 from api.app import OWN_PATH, create_app
+from api.auth import SESSION
 from gridline import limits
 from gridline.customers import tokens
 from gridline.customers.tables import Token
 from gridline.db.work import unit_of_work
 from gridline.storage.objects import Store
 from tests.api.conftest import Customer
+from tests.api.people import signed_up
 
 READ, WRITE = tokens.READ, tokens.WRITE
 
@@ -38,6 +40,8 @@ SCOPES: dict[str, str | None] = {
     "GET /models": READ,
     "GET /models/<path:model>": READ,
     "GET /gridline/v1/account": READ,
+    "GET /gridline/v1/batches": READ,
+    "GET /gridline/v1/batches/<batch_id>": READ,
     "GET /gridline/v1/batches/<batch_id>/receipt": READ,
     "GET /gridline/v1/batches/<batch_id>/events": READ,
     "GET /gridline/v1/batches/<batch_id>/results": READ,
@@ -46,7 +50,26 @@ SCOPES: dict[str, str | None] = {
     "GET /gridline/v1/statement": READ,
     "GET /gridline/v1/usage": READ,
     "POST /gridline/v1/estimates": WRITE,
+    "GET /gridline/v1/webhooks": READ,
+    "POST /gridline/v1/webhooks": WRITE,
+    "GET /gridline/v1/webhooks/<webhook_id>": READ,
+    "POST /gridline/v1/webhooks/<webhook_id>": WRITE,
+    "DELETE /gridline/v1/webhooks/<webhook_id>": WRITE,
+    "POST /gridline/v1/webhooks/<webhook_id>/rotate": WRITE,
+    "POST /gridline/v1/webhooks/<webhook_id>/test": WRITE,
+    "GET /gridline/v1/webhooks/<webhook_id>/deliveries": READ,
+    "POST /gridline/v1/messages": WRITE,
+    "GET /gridline/v1/session": SESSION,
+    "DELETE /gridline/v1/sessions": SESSION,
+    "POST /gridline/v1/budget": SESSION,
+    "DELETE /gridline/v1/budget": SESSION,
+    "POST /gridline/v1/tokens": SESSION,
+    "GET /gridline/v1/tokens": SESSION,
+    "DELETE /gridline/v1/tokens/<token_id>": SESSION,
+    "POST /gridline/v1/users": None,
+    "POST /gridline/v1/sessions": None,
     "GET /gridline/v1/pricing": None,
+    "GET /gridline/v1/platform": None,
     "GET /healthz": None,
     "GET /readyz": None,
     "GET /metrics": None,
@@ -54,7 +77,7 @@ SCOPES: dict[str, str | None] = {
     "GET /docs": None,
     "GET /docs/<name>": None,
 }
-"""What each route asks for; None: no token. A route that is not here fails the tests: say what it asks for."""
+"""What each route asks for; SESSION: no token will do, None: nothing. A route that is not here fails the tests: say what it asks for."""
 
 
 class Call(NamedTuple):
@@ -84,6 +107,8 @@ IDS = {
     "file_id": "file-" + "z" * 24,
     "upload_id": "upload_" + "z" * 24,
     "batch_id": "batch_" + "z" * 24,
+    "webhook_id": "whk_" + "z" * 24,
+    "token_id": "tok_" + "z" * 24,
     "model": "no/such-model",
     "name": "page.js",
 }
@@ -144,7 +169,9 @@ def test_open_routes_ask_for_nothing(http: httpx.Client) -> None:
     for call in calls():
         if SCOPES[call.route] is None:
             answer = http.request(call.method, call.path)
-            assert answer.status_code in (200, 404), call
+            assert answer.status_code in (200, 404) or (call.method, answer.status_code) == ("POST", 415), (
+                call
+            )
             assert "x-ratelimit-limit-requests" not in answer.headers
 
 
@@ -186,6 +213,11 @@ def strangers_are_refused(http: httpx.Client, keys: Keys, call: Call) -> None:
 def scopes_are_heeded(http: httpx.Client, keys: Keys, call: Call) -> None:
     """A token with one scope opens what asks for it; one with both opens it, however the scheme is written."""
     needed = SCOPES[call.route]
+    if needed == SESSION:
+        for text in (keys.reads, keys.writes, keys.both):
+            answer = http.request(call.method, call.path, headers={"Authorization": f"Bearer {text}"})
+            assert code(answer) == (403, "insufficient_permissions")
+        return
     for text, scope in ((keys.reads, READ), (keys.writes, WRITE)):
         answer = http.request(call.method, call.path, headers={"Authorization": f"Bearer {text}"})
         if scope == needed:
@@ -205,6 +237,8 @@ def test_another_account_sees_what_nobody_has(ann: Customer, bob: Customer, rout
     theirs = {"file_id": file_id, "batch_id": str(ann.batch(file_id)["id"])}
     upload = {"filename": "r.jsonl", "purpose": "batch", "bytes": 9, "mime_type": "text/jsonl"}
     theirs["upload_id"] = ann.http.post("/v1/uploads", json=upload).json()["id"]
+    hook = ann.http.post("/gridline/v1/webhooks", json={"url": "https://93.184.215.14/hooks"})
+    theirs["webhook_id"] = hook.json()["id"]
     for call in GUARDED:
         if call.route != route:
             continue
@@ -224,10 +258,20 @@ def test_another_account_sees_what_nobody_has(ann: Customer, bob: Customer, rout
     assert (kept["status"], ann.http.get(f"/v1/files/{file_id}").status_code) == ("validating", 200)
 
 
+def test_a_session_opens_every_route(http: httpx.Client, database: Engine, address: str) -> None:
+    """What a signed-in user may do on a page the session may do on every route; ended, it opens none."""
+    with signed_up(address, "eve") as eve:
+        for ended in (False, True):
+            # Signing out comes last.
+            for call in sorted(GUARDED, key=lambda one: one.route == "DELETE /gridline/v1/sessions"):
+                status = eve.http.request(call.method, call.path).status_code
+                assert status == 401 if ended else status not in (401, 403), call
+
+
 def test_head_asks_for_what_get_asks_for(http: httpx.Client, keys: Keys) -> None:
     """HEAD is a read: open to a reading token, closed to others."""
     for call in GUARDED:
-        if call.method == "GET":
+        if call.method == "GET" and SCOPES[call.route] == READ:
             found = [
                 http.head(call.path, headers={"Authorization": f"Bearer {text}"}).status_code
                 for text in (keys.revoked, keys.writes, keys.reads)

@@ -80,6 +80,11 @@ class Service:
         asked = {"model": self.chat, "messages": [{"role": "user", "content": "Say ok"}], "max_tokens": 4}
         return {"custom_id": custom_id, "method": "POST", "url": CHAT_ENDPOINT, "body": asked | body}
 
+    def story_lines(self, many: int) -> list[dict[str, Any]]:
+        """Lines that end one after the other, also where the engine runs all at once: each writes one token more."""
+        story = [{"role": "user", "content": "Tell a long story about ships."}]
+        return [self.chat_line(str(number), messages=story, max_tokens=4 + number) for number in range(many)]
+
     def embedding_line(self, custom_id: Any, text: Any, **body: Any) -> dict[str, Any]:
         """The line ``E`` of the cases: one embeddings request, with these keys of its body on top."""
         asked = {"model": self.embedding, "input": text}

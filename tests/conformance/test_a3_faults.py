@@ -7,7 +7,7 @@ from tests.conformance.batch_service import Service
 from tests.conformance.watching import check_way, failures
 from tests.stack import Stack, command_of
 
-LINES = 64
+LINES = 32
 AIRFLOW = ("airflow-api-server", "airflow-scheduler", "airflow-dag-processor", "airflow-triggerer")
 
 
@@ -24,7 +24,7 @@ def some_done(service: Service, batch_id: str) -> list[dict[str, Any]]:
 
 def test_case_43_tries_inside_are_invisible(operator: Stack, service: Service) -> None:
     """An engine that dies midway is not seen in the results: no count goes back, and each line has one, from one try."""
-    lines = [service.chat_line(str(number), max_tokens=32) for number in range(LINES)]
+    lines = service.story_lines(LINES)
     batch_id = service.created(lines)["id"]
     seen = some_done(service, batch_id)
     engines = [one for one in operator.processes() if service.chat in command_of(one)]
@@ -43,7 +43,7 @@ def test_case_43_tries_inside_are_invisible(operator: Stack, service: Service) -
 
 def test_case_48_an_expired_batch_delivers_what_is_done(operator: Stack, service: Service) -> None:
     """Past its deadline a batch ends expired: what is done is delivered and charged, the rest is batch_expired and free."""
-    lines = [service.chat_line(str(number), max_tokens=32) for number in range(LINES)]
+    lines = service.story_lines(LINES)
     batch_id = service.created(lines)["id"]
     some_done(service, batch_id)
     operator.make_due(batch_id)

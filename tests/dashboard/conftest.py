@@ -2,7 +2,7 @@
 
 # ruff: noqa: TID253 - the dashboard is Streamlit's room, and so are its tests
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,22 +59,50 @@ class Visit:
         return self.page
 
 
+def visit(cookie: str, monkeypatch: pytest.MonkeyPatch) -> Visit:
+    """A browser with this cookie."""
+    page = AppTest.from_file(MAIN, default_timeout=20)
+    # Or every test would scan all installed packages for components, which we have none of.
+    page._bidi_component_manager = BidiComponentManager()
+    return Visit(cookie, page, monkeypatch)
+
+
+SignIn = Callable[[str, str], Visit]
+"""Address of an API and a token to a browser that has signed in there."""
+
+
+@pytest.fixture
+def sign_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[SignIn]:
+    """Opens browsers on a live API; no session is left from another test, and none to another."""
+    monkeypatch.setattr(sessions.SESSIONS, "_found", {})
+
+    def make(address: str, token: str) -> Visit:
+        client = Client(address, token)
+        return visit(sessions.SESSIONS.start(client, client.account()), monkeypatch)
+
+    yield make
+    for session in sessions.SESSIONS._found.values():
+        session.client.close()
+
+
 class Visits:
     """Makes browsers, signed in with a token or not at all."""
 
     def __init__(self, api: FakeAPI, monkeypatch: pytest.MonkeyPatch) -> None:
         self.api, self.monkeypatch = api, monkeypatch
 
-    def of(self, token: str | None) -> Visit:
-        """A browser that has signed in with the token; None: that has not."""
+    def of(self, token: str | None, email: str = "") -> Visit:
+        """A browser that has signed in with the token, or as the user whose session it is; None: that has not."""
         cookie = ""
         if token is not None:
             client = Client(self.api.url, token)
-            cookie = sessions.SESSIONS.start(client, client.account())
-        page = AppTest.from_file(MAIN, default_timeout=20)
-        # Or every test would scan all installed packages for components, which we have none of.
-        page._bidi_component_manager = BidiComponentManager()
-        return Visit(cookie, page, self.monkeypatch)
+            cookie = sessions.SESSIONS.start(client, client.account(), email=email)
+        return visit(cookie, self.monkeypatch)
+
+    def user(self, email: str) -> Visit:
+        """A browser of somebody who has just signed up."""
+        with Client(self.api.url) as nobody:
+            return self.of(nobody.sign_up(email, "correct horse battery").secret, email)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -24,19 +25,82 @@ class FakeAPI:
     seen: list[tuple[str, str, str]] = field(default_factory=list)
     # Answer everything with this status instead.
     broken: int | None = None
+    # Users' passwords by e-mail, and where each request to sign in said that it comes from.
+    users: dict[str, str] = field(default_factory=dict)
+    addresses: list[str | None] = field(default_factory=list)
 
-    def answer(self, path: str, query: Mapping[str, str], token: str) -> Answer:
+    def answer(self, path: str, query: Mapping[str, str], token: str, sent: "Sent") -> Answer:
         """Status and body (JSON, or bytes for a file's content)."""
         if self.broken is not None:
             return self.broken, scripted.error("The database is away for now.", "service_unavailable")
-        account = self.accounts.get(token)
+        if sent.method == "POST" and path in ENTRANCES:
+            self.addresses.append(sent.address)
+            return enter(self, path, json.loads(sent.body))
+        # What is public is answered whoever asks.
+        account = self.accounts.get(scripted.NEWCOMER if path in PUBLIC else token)
         if account is None:
             return 401, scripted.error("Incorrect API key provided.", "invalid_api_key")
+        if path.startswith(("/gridline/v1/tokens", "/gridline/v1/sessions")):
+            return access(self, path, token, sent)
         for pattern, route in ROUTES:
             match = re.fullmatch(pattern, path)
             if match:
                 return route(account, *match.groups(), query=query)
         return 404, scripted.error("There is nothing at this address.", "unknown_url")
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What came beside address and token."""
+
+    method: str = "GET"
+    body: bytes = b""
+    address: str | None = None
+
+
+ENTRANCES = ("/gridline/v1/users", "/gridline/v1/sessions")
+
+
+def enter(fake: FakeAPI, path: str, body: dict[str, str]) -> Answer:
+    """Sign up or in: a session for an account that is new with its user."""
+    email, password = body["email"], body["password"]
+    if path.endswith("/users"):
+        if fake.users.setdefault(email, password) != password:
+            return 409, scripted.error("Taken.", "email_taken")
+    elif fake.users.get(email) != password:
+        return 401, scripted.error("Wrong.", "invalid_credentials")
+    secret = f"gl_session_{len(fake.accounts)}_of_{email}"
+    fake.accounts[secret] = scripted.newcomer(email)
+    account = fake.accounts[secret].shown
+    return 200, {
+        "user": {"id": f"user_{email}", "email": email},
+        "account": {"id": account["id"], "name": email},
+        "secret": secret,
+    }
+
+
+def access(fake: FakeAPI, path: str, token: str, sent: Sent) -> Answer:
+    """Sessions and tokens of a signed-in user."""
+    if not token.startswith("gl_session_"):
+        return 403, scripted.error("It needs a session.", "insufficient_permissions")
+    account = fake.accounts[token]
+    if path.endswith("/sessions"):
+        del fake.accounts[token]
+        return 200, {"deleted": True}
+    if sent.method == "DELETE":
+        account.tokens.pop(path.rpartition("/")[2], None)
+        return 200, {"deleted": True}
+    if sent.method == "GET":
+        return 200, {"object": "list", "data": list(account.tokens.values()), "has_more": False}
+    secret = f"gl_live_text-{len(account.tokens)}-{account.shown['id']}"
+    made = json.loads(sent.body) | {
+        "id": f"tok_{len(account.tokens)}",
+        "prefix": "gl_live_",
+        "last_four": "7Yqk",
+    }
+    account.tokens[made["id"]] = made | {"created_at": scripted.NOW, "created_by": "user"}
+    fake.accounts[secret] = account
+    return 200, account.tokens[made["id"]] | {"secret": secret}
 
 
 def _account(account: scripted.Account, *, query: Mapping[str, str]) -> Answer:
@@ -66,6 +130,13 @@ def _batch(account: scripted.Account, batch_id: str, *, query: Mapping[str, str]
     return _found(account.batches, batch_id, "batch")
 
 
+def _cancel(account: scripted.Account, batch_id: str, *, query: Mapping[str, str]) -> Answer:
+    status, batch = _found(account.batches, batch_id, "batch")
+    if status == HTTPStatus.OK:
+        batch["status"] = "cancelling"
+    return status, batch
+
+
 def _events(account: scripted.Account, batch_id: str, *, query: Mapping[str, str]) -> Answer:
     return _found(account.events, batch_id, "batch")
 
@@ -78,8 +149,30 @@ def _file(account: scripted.Account, file_id: str, *, query: Mapping[str, str]) 
     return _found(account.files, file_id, "file")
 
 
+def _files(account: scripted.Account, *, query: Mapping[str, str]) -> Answer:
+    return 200, {"object": "list", "data": list(account.files.values())[:20], "has_more": False}
+
+
+def _webhooks(account: scripted.Account, *, query: Mapping[str, str]) -> Answer:
+    return 200, {"object": "list", "data": [scripted.WEBHOOK], "has_more": False}
+
+
+def _deliveries(account: scripted.Account, webhook_id: str, *, query: Mapping[str, str]) -> Answer:
+    return 200, {"object": "list", "data": [scripted.DELIVERY], "has_more": False}
+
+
 def _content(account: scripted.Account, file_id: str, *, query: Mapping[str, str]) -> Answer:
     return _found(account.contents, file_id, "file")
+
+
+def _usage(account: scripted.Account, *, query: Mapping[str, str]) -> Answer:
+    return 200, {"object": "list", "data": scripted.usage(account, query["from"]), "has_more": False}
+
+
+def _statement(account: scripted.Account, *, query: Mapping[str, str]) -> Answer:
+    if query.get("format") == "csv":
+        return 200, f"at,id\r\n{query['from']},{account.shown['id']}\r\n".encode()
+    return 200, scripted.statement(account, query["from"], query["to"])
 
 
 def _found(kept: Mapping[str, Any], key: str, what: str) -> Answer:
@@ -88,13 +181,31 @@ def _found(kept: Mapping[str, Any], key: str, what: str) -> Answer:
     return 200, kept[key]
 
 
+def _pricing(account: scripted.Account, *, query: Mapping[str, str]) -> Answer:
+    return 200, scripted.PRICING
+
+
+def _platform(account: scripted.Account, *, query: Mapping[str, str]) -> Answer:
+    return 200, scripted.PLATFORM
+
+
+PRICING, PLATFORM = "/gridline/v1/pricing", "/gridline/v1/platform"
+PUBLIC = (PRICING, PLATFORM)
 ROUTES: list[tuple[str, Callable[..., Answer]]] = [
     (r"/gridline/v1/account", _account),
     (r"/gridline/v1/batches/([^/]+)/events", _events),
     (r"/gridline/v1/batches/([^/]+)/receipt", _receipt),
+    (r"/gridline/v1/usage", _usage),
+    (r"/gridline/v1/statement", _statement),
     (r"/openai/v1/models", _models),
-    (r"/openai/v1/batches", _batches),
-    (r"/openai/v1/batches/([^/]+)", _batch),
+    (r"/gridline/v1/batches", _batches),
+    (r"/gridline/v1/batches/([^/]+)", _batch),
+    (r"/openai/v1/batches/([^/]+)/cancel", _cancel),
+    (PRICING, _pricing),
+    (PLATFORM, _platform),
+    (r"/gridline/v1/webhooks", _webhooks),
+    (r"/gridline/v1/webhooks/([^/]+)/deliveries", _deliveries),
+    (r"/openai/v1/files", _files),
     (r"/openai/v1/files/([^/]+)", _file),
     (r"/openai/v1/files/([^/]+)/content", _content),
 ]
@@ -115,8 +226,13 @@ def running(port: int = 0) -> Iterator[FakeAPI]:
             path, _, text = self.path.partition("?")
             query = dict(pair.split("=", 1) for pair in text.split("&") if "=" in pair)
             token = self.headers.get("authorization", "").removeprefix("Bearer ")
-            fake.seen.append(("GET", path, token))
-            status, body = fake.answer(path, query, token)
+            fake.seen.append((self.command, path, token))
+            sent = Sent(
+                self.command,
+                self.rfile.read(int(self.headers.get("content-length", "0"))),
+                self.headers.get("x-forwarded-for"),
+            )
+            status, body = fake.answer(path, query, token, sent)
             data = body if isinstance(body, bytes) else json.dumps(body).encode()
             self.send_response(status)
             self.send_header("content-length", str(len(data)))
@@ -124,6 +240,14 @@ def running(port: int = 0) -> Iterator[FakeAPI]:
             self.send_header("x-request-id", "req_fake")
             self.end_headers()
             self.wfile.write(data)
+
+        def do_POST(self) -> None:
+            """As a GET."""
+            self.do_GET()
+
+        def do_DELETE(self) -> None:
+            """As a GET."""
+            self.do_GET()
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
             """Say nothing."""

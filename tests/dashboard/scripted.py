@@ -1,5 +1,6 @@
 """The scripted objects of the fake API: one batch in every status and wait, hostile texts among them."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,6 +9,38 @@ CHAT = "smollm2-135m-instruct"
 ALICE, BOB, NEWCOMER = "gl-token-of-alice", "gl-token-of-bob", "gl-token-of-a-newcomer"
 HOSTILE = '=cmd()|"<script>alert(1)</script>" ![x](http://evil.example/x.png) [a](javascript:b)'
 STAMPS = ("in_progress", "finalizing", "completed", "failed", "expired", "cancelling", "cancelled")
+
+WEBHOOK = {
+    "id": "whk_one", "object": "gridline.webhook", "created_at": NOW, "url": "https://hooks.example/gridline",
+    "events": [], "disabled": False, "disabled_reason": None, "failing_since": NOW,
+}  # fmt: skip
+DELIVERY = {
+    "id": "evt_one", "created_at": NOW, "type": "batch.completed", "data": {"id": "batch_fDone"}, "state": "pending",
+    "attempts": 2, "last_status": 503, "last_error": None,
+}  # fmt: skip
+
+PLATFORM = {
+    "base_paths": ["/openai/v1", "/v1"],
+    "endpoints": ["/v1/chat/completions", "/v1/embeddings"],
+    "completion_windows": ["24h", "72h"],
+    "file_bytes_max": 200_000_000,
+    "file_requests_max": 50_000,
+}
+
+PRICING = {
+    "credit": {"usd": "1.00", "nanos": 10**9},
+    "packs": [{"credits": "10.000000000", "usd": "10.00"}],
+    "models": [
+        {
+            "id": CHAT,
+            "gridline": {
+                "kind": "chat", "context_tokens": 8_192, "licence": "Apache-2.0",
+                "prices": {way: {"credits_per_million_tokens": "0.010000000"} for way in ("input", "output")},
+            },
+        }
+    ],
+    "limits": [{"name": "open_batches", "limit": 2, "unit": "batches"}],
+}  # fmt: skip
 
 # What reasons.py says, shortened.
 WAITS = {
@@ -41,6 +74,7 @@ class Account:
     receipts: dict[str, Any] = field(default_factory=dict)
     files: dict[str, Any] = field(default_factory=dict)
     contents: dict[str, bytes] = field(default_factory=dict)
+    tokens: dict[str, Any] = field(default_factory=dict)
 
     def add(self, name: str, status: str, *, ago: int, **given: Any) -> dict[str, Any]:
         """One batch with its files, events and receipt; returns the batch object."""
@@ -52,7 +86,9 @@ class Account:
             if batch[f"{kind}_file_id"]:
                 self._file(batch[f"{kind}_file_id"], f"{batch_id}_{kind}.jsonl", 912_400)
                 self.contents[batch[f"{kind}_file_id"]] = (
-                    f'{{"of":"{batch_id}","kind":"{kind}"}}\n'.encode() * 40
+                    _failed_lines()
+                    if kind == "error"
+                    else f'{{"of":"{batch_id}","kind":"{kind}"}}\n'.encode() * 40
                 )
         self.events[batch_id] = {"object": "list", "data": _events(batch), "has_more": False}
         if batch["gridline"]["hold"]:
@@ -64,6 +100,18 @@ class Account:
             "id": file_id, "object": "file", "filename": filename, "bytes": size, "purpose": "batch",
             "status": "processed", "created_at": self.now - 90_000, "expires_at": self.now + 2_500_000,
         }  # fmt: skip
+
+
+def _failed_lines() -> bytes:
+    """An error file: four prompts that were too long, with hostile words, and three lines that never ran."""
+    refused = error(f"8,300 tokens are over the context of 8,192. {HOSTILE}", "context_length_exceeded")
+    lines: list[dict[str, Any]] = [
+        {"custom_id": f"{HOSTILE} {number}", "response": {"status_code": 400, "body": refused}, "error": None}
+        for number in range(4)
+    ]
+    never = {"code": "batch_expired", "message": "The batch expired before this line ran."}
+    lines += [{"custom_id": f"late-{number}", "response": None, "error": never} for number in range(3)]
+    return "".join(f"{json.dumps(line)}\n" for line in lines).encode()
 
 
 def error(message: str, code: str) -> dict[str, Any]:
@@ -126,6 +174,8 @@ def _events(batch: dict[str, Any]) -> list[dict[str, Any]]:
         data.append({"at": start + 22, "kind": "held", "actor": "keeper", "details": details})
         details = {"reason_code": "gridline_capacity"}
         data.append({"at": start + 30, "kind": "waiting", "actor": "keeper", "details": details})
+        if not batch["gridline"]["reason_code"]:
+            data.append({"at": start + 38, "kind": "went_on", "actor": "keeper", "details": details})
     moves = sorted((batch[f"{name}_at"], name) for name in STAMPS if batch[f"{name}_at"])
     data += [{"at": at, "kind": name, "actor": "keeper", "details": {}} for at, name in moves]
     if batch["gridline"]["reason_code"] and not batch["gridline"]["hold"]:
@@ -282,3 +332,49 @@ def accounts(now: int = NOW) -> dict[str, Account]:
         metadata={"description": "Bob's secret batch"},
     )
     return {ALICE: alice, BOB: bob, NEWCOMER: _account("New Co", "5.00", "0.00", 0, now)}  # fmt: skip
+
+
+def newcomer(name: str) -> Account:
+    """An account without anything."""
+    return _account(name, "0.00", "0.00", 0, NOW)
+
+
+def usage(account: Account, first: str) -> list[dict[str, Any]]:
+    """What the account used in the days from ``first``: two models on one day, one on the next; a newcomer nothing."""
+    if not account.receipts:
+        return []
+    day = {
+        "object": "gridline.usage",
+        "batches": 1,
+        "lines": 200,
+        "input_tokens": 12_840,
+        "output_tokens": 4_210,
+    }
+    return [
+        day | {"day": first, "model": CHAT, "amount": "0.000593600"},
+        day | {"day": first, "model": "all-minilm-l6-v2", "output_tokens": 0, "amount": "0.000128400"},
+        day | {"day": f"{first[:8]}02", "model": CHAT, "amount": "0.000593600"},
+    ]
+
+
+def statement(account: Account, first: str, last: str) -> dict[str, Any]:
+    """The account's entries of these days: credit given, a batch held and charged, a hostile reason."""
+    entries = [
+        ("grant", None, "100.000000000", "0.000000000", f"Welcome, {account.shown['name']}"),
+        ("hold", "batch_fDone".ljust(30, "0"), "-0.001500000", "0.001500000", "The most the batch can cost"),
+        ("settle", "batch_fDone".ljust(30, "0"), "0.000906400", "-0.001500000", "Delivered lines charged"),
+        ("adjust", None, "-1.000000000", "0.000000000", HOSTILE),
+    ]
+    data = [
+        {
+            "id": f"txn_{number}", "object": "gridline.entry", "created_at": NOW + number, "kind": kind,
+            "amount": {"hold": "0.000000000", "settle": "-0.000593600"}.get(kind, available),
+            "available_change": available, "held_change": held, "batch_id": batch, "actor": "operator", "why": why,
+        }
+        for number, (kind, batch, available, held, why) in enumerate(entries if account.receipts else [])
+    ]  # fmt: skip
+    closing = {"available": "98.999406400" if data else "0.000000000", "held": "0.000000000"}
+    return {
+        "object": "gridline.statement", "from": first, "to": last, "data": data, "closing": closing,
+        "opening": {"available": "0.000000000", "held": "0.000000000"},
+    }  # fmt: skip

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -47,24 +48,30 @@ def healthy(url: str) -> bool:
         return False
 
 
+@contextmanager
+def dashboard(api: str) -> Iterator[str]:
+    """The dashboard of this API as a process of its own; its address."""
+    port = free_port()
+    environment = {
+        **os.environ,
+        "GRIDLINE_API_URL": api,
+        "GRIDLINE_DASHBOARD_PORT": str(port),
+        "GRIDLINE_DASHBOARD_URL": "",
+    }
+    child = subprocess.Popen([sys.executable, "-m", "dashboard"], cwd=ROOT, env=environment)
+    try:
+        eventually(lambda: healthy(f"http://127.0.0.1:{port}"))
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        child.terminate()
+        assert child.wait(15) is not None
+
+
 @pytest.fixture(scope="module")
 def served() -> Iterator[tuple[str, FakeAPI]]:
-    """The dashboard as a process of its own, before the fake API: its address, and the API."""
-    port = free_port()
-    with fake_api.running() as fake:
-        environment = {
-            **os.environ,
-            "GRIDLINE_API_URL": fake.url,
-            "GRIDLINE_DASHBOARD_PORT": str(port),
-            "GRIDLINE_DASHBOARD_URL": "",
-        }
-        child = subprocess.Popen([sys.executable, "-m", "dashboard"], cwd=ROOT, env=environment)
-        try:
-            eventually(lambda: healthy(f"http://127.0.0.1:{port}"))
-            yield f"http://127.0.0.1:{port}", fake
-        finally:
-            child.terminate()
-            assert child.wait(15) is not None
+    """The dashboard's address, and the fake API behind it."""
+    with fake_api.running() as fake, dashboard(fake.url) as url:
+        yield url, fake
 
 
 class Browser:
@@ -93,9 +100,16 @@ class Browser:
         first: WebElement = found[0]
         return first
 
+    def text(self) -> str:
+        """What the page says; "" while another one takes its place."""
+        try:
+            return str(self.driver.find_element(By.TAG_NAME, "body").text)
+        except WebDriverException:
+            return ""
+
     def reads(self, text: str, seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until the page says something."""
-        eventually(lambda: text in self.driver.find_element(By.TAG_NAME, "body").text, seconds)
+        eventually(lambda: text in self.text(), seconds)
 
     def sign_in(self, token: str) -> None:
         """Fill the form and send it, as often as the page replaces it meanwhile."""
@@ -103,11 +117,13 @@ class Browser:
         def sent() -> bool:
             field = self.one("#gl-token")
             try:
+                if not field.is_displayed():
+                    self.one("details.gl-other summary").click()
                 field.clear()
                 field.send_keys(token)
                 filled = field.get_attribute("value") == token
                 if filled:
-                    self.one(".gl-form button").click()
+                    self.one("details.gl-other button").click()
             except WebDriverException:
                 return not self.driver.find_elements(By.CSS_SELECTOR, "#gl-token")
             return filled
@@ -244,3 +260,17 @@ def test_hostile_text_runs_nothing_and_loads_nothing(browsers: Callable[[], Brow
     )
     here = browser.url.removeprefix("http")
     assert {url for url in browser.asked_for() if not url.startswith(("http" + here, "ws" + here))} == set()
+
+
+def test_the_pages_of_money(browsers: Callable[[], Browser]) -> None:
+    """From the sidebar to a month's usage as a chart, to its statement, and to the statement's sheet on disk."""
+    browser = browsers()
+    browser.open("/usage")
+    browser.sign_in(scripted.ALICE)
+    browser.reads("Charged credits by UTC day")
+    browser.one("[data-testid='stVegaLiteChart'] canvas, [data-testid='stVegaLiteChart'] svg")
+    browser.one("[data-testid='stSidebarNav'] a[href$='/billing']").click()
+    browser.reads("Credits before")
+    browser.one("a[href*='/download/statement/']").click()
+    eventually(lambda: list(browser.folder.glob("gridline-statement-*.csv")))
+    assert [one.read_text()[:5] for one in browser.folder.glob("*.csv")] == ["at,id"]

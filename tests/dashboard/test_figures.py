@@ -74,7 +74,8 @@ def test_unknown_names_still_read_well() -> None:
     assert words.status("half_done").text == "Half done"
     assert words.event("line.retried").text == "Line retried"
     assert words.wait("solar_flare") == "(solar flare)"
-    assert words.endpoint("/v1/responses") == "/v1/responses"
+    assert words.endpoint("/v1/responses") == "Responses"
+    assert words.endpoint("/v1/other") == "/v1/other"
 
 
 def test_markup_escapes_whatever_is_put_in() -> None:

@@ -10,7 +10,8 @@ import pytest
 import streamlit
 
 from dashboard import figures, sessions, words
-from dashboard.routes import PROBLEM
+from dashboard.entrance import PROBLEM
+from gridline.settings import settings
 from tests.dashboard import scripted
 from tests.dashboard.conftest import Visits, text_of, texts
 from tests.dashboard.fake_api import FakeAPI
@@ -190,7 +191,7 @@ def test_a_revoked_token_ends_the_session(visits: Visits, api: FakeAPI) -> None:
     visit.run()
     del api.accounts[scripted.ALICE]
     shown = text_of(visit.run())
-    assert "Your token is no longer accepted" in shown
+    assert "token is no longer accepted" in shown
     assert 'action="/session/in"' in shown
     assert sessions.SESSIONS.find(visit.cookie) is None
 
@@ -217,3 +218,66 @@ def test_times_are_relative_and_exact(visits: Visits, monkeypatch: pytest.Monkey
     monkeypatch.setattr(figures, "now", lambda: datetime.fromtimestamp(scripted.NOW, UTC))
     shown = text_of(visits.of(scripted.ALICE).run("batch", id=batch_id("dHalf")))
     assert 'title="2026-01-05 11:45:00 UTC">15 min ago</time>' in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("aNew", "No line has run, so nothing is charged."),
+        ("cBusy", "No line is done yet, so nothing is charged for now."),
+        ("dHalf", "The 802 lines done so far are delivered and charged."),
+        ("eFinal", None),
+        ("fDone", None),
+        ("lGoing", None),
+    ],
+)
+def test_cancelling_says_what_it_costs_first(
+    visits: Visits, api: FakeAPI, name: str, said: str | None
+) -> None:
+    """What can be cancelled says before what is charged and what returns; a click then cancels it, once."""
+    visit = visits.of(scripted.ALICE)
+    page = visit.run("batch", id=batch_id(name))
+    shown = text_of(page)
+    assert ("Cancel it now" in shown) == (said is not None)
+    if said is None:
+        return
+    assert said in shown
+    page.button(key="cancel").click().run()
+    assert [one for one in api.seen if one[0] == "POST"] == [
+        ("POST", f"/openai/v1/batches/{batch_id(name)}/cancel", scripted.ALICE)
+    ]
+    assert "Cancelling" in text_of(page)
+    assert "Cancel it now" not in text_of(page)
+
+
+def test_failed_lines_are_grouped_with_what_mends_them(visits: Visits) -> None:
+    """By code, the largest group first, each with its fix, its lines as plain text, and a file to try them again."""
+    page = visits.of(scripted.ALICE).run("batch", id=batch_id("gMixed"))
+    groups = [one.label for one in page.expander if "line" in one.label]
+    assert groups == ["context_length_exceeded: 4 lines", "batch_expired: 3 lines"]
+    shown = text_of(page)
+    assert words.fix("context_length_exceeded") in shown
+    assert f"/download/{batch_id('gMixed')}/retry" in shown
+    assert scripted.HOSTILE in page.dataframe[0].value["Message"][0]
+    assert all("<script>" not in text for kind, text in texts(page) if kind == "html")
+
+
+def test_what_is_done_so_far_is_offered_while_it_runs(visits: Visits) -> None:
+    """A running batch with finished lines offers them; one without, and one that has ended, do not."""
+    offered = {}
+    for name in ("dHalf", "cBusy", "fDone"):
+        page = visits.of(scripted.ALICE).run("batch", id=batch_id(name))
+        offered[name] = f"/download/{batch_id(name)}/partial" in text_of(page)
+    assert offered == {"dHalf": True, "cBusy": False, "fDone": False}
+
+
+def test_snippets_name_the_public_address(
+    visits: Visits, api: FakeAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the pages reach the API by an address of their own, customers are shown the one that is theirs."""
+    monkeypatch.setenv("GRIDLINE_API_INTERNAL_URL", api.url)
+    monkeypatch.setenv("GRIDLINE_API_URL", "https://batch.example.org")
+    settings.cache_clear()
+    shown = text_of(visits.of(scripted.ALICE).run("account"))
+    assert "https://batch.example.org/openai/v1" in shown
+    assert api.url not in shown

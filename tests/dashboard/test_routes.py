@@ -1,6 +1,8 @@
 """The routes beside the pages: sign in, sign out, downloads."""
 
+import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from starlette.applications import Starlette
@@ -8,11 +10,13 @@ from starlette.middleware import Middleware
 from starlette.testclient import TestClient
 
 from dashboard import sessions
+from dashboard.entrance import local_path
 from dashboard.headers import SafeHeaders
-from dashboard.routes import ROUTES, local_path
+from dashboard.routes import ROUTES
 from tests.dashboard import scripted
 from tests.dashboard.fake_api import FakeAPI
 
+ROOT = Path(__file__).resolve().parents[2]
 HOME = "http://dashboard.test"
 DONE, MIXED = "batch_fDone".ljust(30, "0"), "batch_gMixed".ljust(30, "0")
 
@@ -127,6 +131,18 @@ def test_downloads_are_attachments_of_the_right_file(
     assert answer.headers["x-content-type-options"] == "nosniff"
 
 
+def test_a_statement_is_an_attachment_of_its_month(browser: TestClient) -> None:
+    """The month's statement comes as the API made it, for the account that is signed in, never cached."""
+    assert browser.get("/download/statement/2028-02").headers["location"] == "/billing"
+    sign_in(browser)
+    answer = browser.get("/download/statement/2028-02")
+    assert answer.text == "at,id\r\n2028-02-01,acct_Alice Analytics\r\n"
+    assert answer.headers["content-disposition"] == 'attachment; filename="gridline-statement-2028-02.csv"'
+    assert answer.headers["content-type"].startswith("text/csv")
+    assert answer.headers["cache-control"] == "private, no-store"
+    assert browser.get("/download/statement/2028-13").status_code == 404
+
+
 @pytest.mark.parametrize("path", [f"{DONE}/errors", f"{DONE}/input", "batch_zBob".ljust(30, "0") + "/output", "..%2F..%2Fx/output"])  # fmt: skip
 def test_what_an_account_does_not_have_cannot_be_downloaded(browser: TestClient, path: str) -> None:
     """Missing files and another account's batches answer 404, with nothing of them."""
@@ -150,3 +166,9 @@ def test_nothing_remote_may_load_and_nobody_may_frame(browser: TestClient) -> No
     assert "img-src 'self' data: blob:" in headers["content-security-policy"]
     assert "frame-ancestors 'none'" in headers["content-security-policy"]
     assert headers["x-frame-options"] == "DENY"
+
+
+def test_a_note_in_the_code_is_no_text_on_a_page() -> None:
+    """Streamlit would draw every string that stands alone in a page's code, notes about names among them."""
+    config = tomllib.loads((ROOT / "dashboard" / ".streamlit" / "config.toml").read_text())
+    assert config["runner"]["magicEnabled"] is False

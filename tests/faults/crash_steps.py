@@ -262,7 +262,7 @@ def _run_tasks(world: World, batch_id: str) -> bool:
             return False
     if held == "held" and answer == "granted":
         finishing.collate(batch_id)
-    finishing.finish(batch_id, run_over=True)
+    finishing.settle(batch_id)
     return True
 
 
@@ -296,7 +296,7 @@ STEPS: dict[str, Callable[..., object]] = {
     "look_for_grant": lambda world: waiting.look_for_grant(world.batch_id),
     "follow": lambda _: ProgressFollower().follow(),
     "collate": lambda world: finishing.collate(world.batch_id),
-    "settle": lambda world: finishing.finish(world.batch_id, run_over=True),
+    "settle": lambda world: finishing.settle(world.batch_id),
     "enforce": lambda _: Deadlines().enforce(),
     "resume_funded": lambda _: resume_funded(),
     "reconcile": lambda world: reconcile(world.airflow()),

@@ -18,7 +18,7 @@ from sqlalchemy import Engine, create_engine
 from gridline.customers import accounts, tokens
 from gridline.db.migrate import migrate
 from gridline.db.work import make_engine, unit_of_work
-from gridline.operate import postgres
+from gridline.operate import postgres, provisioning
 from gridline.settings import read_settings
 from tests.conftest import free_port, server_folder
 from tests.serving import PEPPER, serving, until
@@ -68,7 +68,7 @@ def database_server() -> Iterator[Database]:
     cluster = postgres.Postgres(folder / "postgres", free_port(), folder / "secrets")
     one = Database(cluster, cluster.start())
     try:
-        cluster.provision()
+        provisioning.provision_embedded(cluster)
         owner = create_engine(cluster.url(postgres.OWNER, "gridline"))
         with owner.begin() as connection:
             migrate(connection)

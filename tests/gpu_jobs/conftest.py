@@ -18,8 +18,12 @@ import pytest
 
 from gpu_jobs.job import Job, Rhythm
 from gpu_jobs.logs import Log
+from gridline.lines.adapters import Adapter
+from gridline.lines.collating import collate
 from gridline.lines.exits import JobExit
 from gridline.lines.orders import JobOrder
+from gridline.lines.partitions import SCHEMA
+from gridline.lines.sealing import seal
 from gridline.lines.segments import ResultRow, read_rows
 from gridline.settings import ROOT, inherited_environment
 from gridline.storage import Store, layout
@@ -90,6 +94,7 @@ class Partition:
     engine_arguments: tuple[str, ...] = ()
     line_seconds_max: float = 20
     spec_model: dict[str, Any] | None = None
+    adapters: tuple[Adapter, ...] = ()
     rhythm: Rhythm = QUICK
 
     def write(
@@ -104,7 +109,7 @@ class Partition:
             "input_tokens": [len(str(body)) for body in bodies],
         }
         sink = pa.BufferOutputStream()
-        pq.write_table(pa.table(rows), sink)
+        pq.write_table(pa.table(rows, schema=SCHEMA), sink)
         self.store.put_once(self.lines_key, sink.getvalue().to_pybytes())
         spec = {
             "format": 1,
@@ -120,6 +125,7 @@ class Partition:
                 "context_tokens": 8192,
                 "engine_arguments": ["--journal", str(self.journal), *self.engine_arguments],
             },
+            "adapters": [one.as_dict() for one in self.adapters],
             "lines_key": self.lines_key,
             "lines": len(bodies),
             "line_seconds_max": self.line_seconds_max,
@@ -179,6 +185,19 @@ class Partition:
             stderr=subprocess.STDOUT,
             text=True,
         )
+
+    def usage(self, account_id: str) -> dict[str, list[int]]:
+        """What is charged once the batch is collated: lines, input and output tokens by model."""
+        seal(self.store, self.batch_id, 0, [(1, "lease_1")])
+        return collate(
+            self.store,
+            batch_id=self.batch_id,
+            account_id=account_id,
+            partitions=[0],
+            output_key=layout.file_key(account_id, f"output-{self.batch_id}"),
+            error_key=layout.file_key(account_id, f"error-{self.batch_id}"),
+            missing=("server_error", "missing"),
+        ).usage_by_model
 
     def environment(self) -> dict[str, str]:
         """The environment of a job's process."""

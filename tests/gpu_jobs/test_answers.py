@@ -103,6 +103,8 @@ def test_any_text_survives(content: str) -> None:
         {"usage": None},
         {"usage": {"prompt_tokens": -1, "completion_tokens": 1}},
         {"usage": {"prompt_tokens": 1.5, "completion_tokens": 1}},
+        {"usage": {"prompt_tokens": True, "completion_tokens": 1}},
+        {"usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 8}},
         {"created": float("nan")},
     ],
 )
@@ -110,6 +112,36 @@ def test_unusable_answers(change: dict[str, Any]) -> None:
     """An answer that lacks what the endpoint promises is never delivered."""
     with pytest.raises(AnswerUnusable):
         Answerer(SPEC).delivered(line(), json.dumps(ENGINE_ANSWER | change).encode())
+
+
+NUMBERS = ("NaN", "-Infinity", "1e999", "-1e999", "9" * 5_000)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("place", ['"created": 1700000000', '"logprob": -0.5', '"prompt_tokens": 3'])
+def test_numbers_that_json_lacks(place: str, number: str) -> None:
+    """No number that a strict reader would refuse gets into a result, or ends the job, wherever an engine wrote it."""
+    data = json.dumps(ENGINE_ANSWER)
+    assert place in data
+    with pytest.raises(AnswerUnusable):
+        Answerer(SPEC).delivered(line(), data.replace(place, f"{place.partition(':')[0]}: {number}").encode())
+
+
+@pytest.mark.parametrize("number", NUMBERS[:4])
+def test_vectors_of_numbers_that_json_lacks(number: str) -> None:
+    """Nor as a part of a vector."""
+    spec = Spec("batch_1", 0, "/v1/embeddings", {"id": "m"}, "", 600)
+    data = f'{{"data": [{{"index": 0, "embedding": [0.5, {number}]}}], "usage": {{"prompt_tokens": 2, "total_tokens": 2}}}}'
+    with pytest.raises(AnswerUnusable):
+        Answerer(spec).delivered(line(input="a"), data.encode())
+
+
+def test_an_answer_without_end() -> None:
+    """An answer too deep to read is the engine's fault, not the job's end; so is a refusal."""
+    deep = b"[" * 100_000
+    with pytest.raises(AnswerUnusable):
+        Answerer(SPEC).delivered(line(), deep)
+    assert Answerer(SPEC).engine_refused(line(), deep).code == "invalid_request"
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ def test_every_line_has_its_row(partition: Partition) -> None:
         "sequence": partition.progress()["sequence"],
         "engine_healthy": True,
         "engine_version": "stub-1",
+        "engine_deaths": 0,
         "runner_version": partition.progress()["runner_version"],
     }
 

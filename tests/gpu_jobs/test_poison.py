@@ -12,9 +12,9 @@ DELIVERED = None
 
 def test_line_that_always_kills_the_engine(partition: Partition) -> None:
     """A line that kills the engine twice becomes server_error; every other line is delivered."""
-    partition.write(["a", "!die", *(f"!sleep=0.2 {number}" for number in range(10))])
+    partition.write(["a", "!die", *(f"!sleep=0.2 {number}" for number in range(6))])
     assert partition.run() is JobExit.DONE
-    assert partition.codes() == [DELIVERED, "server_error", *[DELIVERED] * 10]
+    assert partition.codes() == [DELIVERED, "server_error", *[DELIVERED] * 6]
     assert partition.sent().count("!die") == 2
     assert partition.engines() == 3
     row = partition.rows()[1]
@@ -37,8 +37,8 @@ def test_engine_killed_from_outside(partition: Partition) -> None:
     assert partition.engines() == 2
 
 
-def test_suspects_run_alone(partition: Partition) -> None:
-    """Lines that were in flight at a death run one at a time, so that the next death has one cause."""
+def test_few_suspects_run_alone(partition: Partition) -> None:
+    """A few lines that were in flight at a death run one at a time, so that the next death has one cause."""
     texts = ["!sleep=0.2 !die-once", *(f"!sleep=0.6 {number}" for number in range(4))]
     partition.write(texts)
     assert partition.run() is JobExit.DONE
@@ -46,6 +46,31 @@ def test_suspects_run_alone(partition: Partition) -> None:
     assert max(one["flying"] for one in first) == 5
     assert sorted(one["text"] for one in then) == sorted(texts)
     assert {one["flying"] for one in then} == {1}
+
+
+def test_many_suspects_run_in_groups(partition: Partition) -> None:
+    """A death that no line caused costs no long queue: its many lines run again, a group at a time."""
+    texts = ["!sleep=0.2 !die-once", *(f"!sleep=0.6 {number}" for number in range(24))]
+    partition.write(texts)
+    assert partition.run() is JobExit.DONE
+    assert partition.codes() == [DELIVERED] * 25
+    then = partition.journalled()[25:]
+    assert sorted(one["text"] for one in then) == sorted(texts)
+    assert max(one["flying"] for one in then) == 5
+
+
+def test_killer_among_many_is_found(partition: Partition) -> None:
+    """In flight with many, then in a group, then alone: the third death is its own, and nobody else is taken out."""
+    texts = [
+        *(f"!sleep=0.3 {number}" for number in range(12)),
+        "!die",
+        *(f"!sleep=0.3 {n}" for n in range(12, 24)),
+    ]
+    partition.write(texts)
+    assert partition.run() is JobExit.DONE
+    assert partition.codes() == [DELIVERED] * 12 + ["server_error"] + [DELIVERED] * 12
+    assert partition.sent().count("!die") == 3
+    assert partition.engines() == 4
 
 
 def test_failure_of_a_healthy_engine(partition: Partition) -> None:

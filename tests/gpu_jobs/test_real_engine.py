@@ -1,18 +1,14 @@
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gpu_jobs import process_groups
-from gridline.catalog.cards import catalogue
-from gridline.lines.exits import JobExit
 from gridline.lines.tokens import model_tokens
-from gridline.operate.engines import wanted
-from gridline.settings import ROOT, settings
-from gridline.storage import Store
-from tests.gpu_jobs.conftest import Partition, environment, until
+from gridline.settings import settings
+from tests.gpu_jobs.conftest import Partition
+from tests.gpu_jobs.real_engine import real_keeper, run_bodies
 
 PARIS = "What is the capital of France?"
 SCHEMA = {
@@ -43,15 +39,9 @@ BODIES: list[dict[str, Any]] = [
 @pytest.mark.timeout(900)
 def test_packaged_models_answer(short_path: Path) -> None:
     """Prepared from their packages, both models answer through keeper and job, and nothing lives on afterwards."""
-    python, models = settings().engine_interpreter, str(settings().models_folder)
-    env = environment(short_path, GRIDLINE_MODELS_DIR=models, GRIDLINE_ENGINE_COMMAND="")
-    subprocess.run([python, "-m", "gpu_jobs.prepare"], cwd=ROOT, env=env, check=True)
-    with (short_path / "keeper.log").open("w") as log:
-        keeper = subprocess.Popen([python, "-m", "gpu_jobs.engine_keeper"], cwd=ROOT, env=env, stdout=log)
-    try:
-        until((short_path / "run" / "engines.sock").exists)
-        chat = _run(short_path, python, "smollm2-135m-instruct", BODIES)
-        embedding = _run(
+    with real_keeper(short_path) as python:
+        chat = run_bodies(short_path, python, "smollm2-135m-instruct", BODIES)
+        embedding = run_bodies(
             short_path, python, "all-minilm-l6-v2", [{"input": ["Paris", "the capital of France", "tax"]}]
         )
         groups = [
@@ -59,40 +49,10 @@ def test_packaged_models_answer(short_path: Path) -> None:
         ]
         assert len(groups) == 2
         assert all(process_groups.members(group) for group in groups)
-    finally:
-        keeper.terminate()
-        keeper.wait(timeout=30)
     assert [process_groups.members(group) for group in groups] == [{}, {}]
     assert PARIS not in "".join(path.read_text() for path in (short_path / "logs").iterdir())
     _check_chat(chat)
     _check_embedding(embedding)
-
-
-def _run(state_dir: Path, python: str, model: str, bodies: list[dict[str, Any]]) -> Partition:
-    card = catalogue()[model]
-    url = (state_dir / "objects").as_uri()
-    socket = state_dir / "run" / "engines.sock"
-    partition = Partition(
-        Store(url),
-        url,
-        socket,
-        state_dir / "none",
-        f"batch-{card.kind}",
-        endpoint=card.endpoints[0],
-        spec_model=wanted(card),
-        line_seconds_max=300,
-    )
-    partition.write([], bodies=bodies)
-    job = subprocess.run(
-        [python, "-m", "gpu_jobs.run", partition.order().to_json()],
-        cwd=ROOT,
-        env=partition.environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert job.returncode == JobExit.DONE, job.stdout + job.stderr
-    return partition
 
 
 def _check_chat(chat: Partition) -> None:

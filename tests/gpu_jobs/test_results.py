@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,18 @@ def test_old_segments_close(store: Store) -> None:
     rows.close_due()
     rows.flush()
     assert lines(store) == [[1]]
+
+
+def test_large_answers_close_a_segment_early(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A segment closes at so many characters too, so that no reader ever holds a hundred large answers."""
+    monkeypatch.setattr("gpu_jobs.results.SEGMENT_CHARS_MAX", 10)
+    rows = results(store)
+    for number, size in enumerate((4, 6, 30, 1)):
+        rows.add(replace(row(number), body="x" * size))
+    rows.close_due()
+    assert lines(store) == [[0, 1], [2]]
+    rows.flush()
+    assert lines(store) == [[0, 1], [2], [3]]
 
 
 def test_segments_are_never_overwritten(store: Store) -> None:

@@ -41,7 +41,7 @@ def test_killed_in_the_middle(partition: Partition) -> None:
 def test_sigterm_flushes(partition: Partition) -> None:
     """SIGTERM closes what is finished at once, and the job says that it was stopped."""
     # One more than may be in flight: all are sent only once the quick one is finished, for the others never are.
-    hanging = [f"!hang {number}" for number in range(lines_at_once())]
+    hanging = [f"!hang {number}" for number in range(lines_at_once()[0])]
     partition.write(["a quick line, the longest and so the first", *hanging])
     job = partition.start()
     until(lambda: len(partition.sent()) == len(hanging) + 1)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gridline.errors import SettingInvalid
-from gridline.settings import Settings, described, read_settings
+from gridline.settings import Settings, SignUp, described, read_settings
 
 
 def test_nothing_set_gives_the_defaults() -> None:
@@ -34,6 +34,13 @@ def test_a_wrong_value_is_refused_with_name_and_value() -> None:
     """The message names the setting, the type and what was found."""
     with pytest.raises(SettingInvalid, match=r"GRIDLINE_API_PORT must be a int.*'lots'"):
         read_settings({"GRIDLINE_API_PORT": "lots"})
+
+
+def test_a_choice_is_one_of_its_words() -> None:
+    """Sign-up is open or closed; anything else is refused with both."""
+    assert read_settings({"GRIDLINE_SIGN_UP": "closed"}).sign_up is SignUp.CLOSED
+    with pytest.raises(SettingInvalid, match="GRIDLINE_SIGN_UP must be open or closed, got 'maybe'"):
+        read_settings({"GRIDLINE_SIGN_UP": "maybe"})
 
 
 def test_settings_are_frozen() -> None:

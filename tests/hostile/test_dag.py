@@ -11,6 +11,7 @@ from gridline.errors import Refused
 from gridline.files.checking import InputCheck
 from gridline.lines.errors import LineRefused
 from gridline.lines.reading import physical_lines
+from gridline.lines.rules import Rules
 from gridline.lines.schema_judge import SchemaJudge
 from gridline.lines.screening import Screening
 from gridline.settings import read_settings
@@ -39,7 +40,9 @@ def runs_little(file: HostileFile) -> bool:
     """Whether the file has a bad line, or few lines."""
     models = {name: catalogue()[name] for name in (CHAT_MODEL, EMBEDDING_MODEL)}
     with SchemaJudge() as judge:
-        screen = Screening(file.endpoint, models, models_folder=read_settings({}).models_folder, judge=judge)
+        screen = Screening(
+            Rules(file.endpoint, models), models_folder=read_settings({}).models_folder, judge=judge
+        )
         for number, line in enumerate(physical_lines([file.data])):
             if number == LINES_RUN_MAX:
                 return False

@@ -92,6 +92,10 @@ def answers(port: int, attempt: Attempt) -> list[HTTPResponse]:
     return found
 
 
+UNREAD = {400, 413, 431, 501}
+"""What the server answers to what it cannot read."""
+
+
 def problems(attempt: Attempt, found: list[HTTPResponse]) -> Iterator[str]:
     """What is wrong with the answers to an attempt."""
     if len(found) < attempt.answers:
@@ -110,7 +114,9 @@ def problems(attempt: Attempt, found: list[HTTPResponse]) -> Iterator[str]:
             yield f"{answer.status} with headers {names}"
         if answer.status >= 400:
             yield from misshapen(answer)
-        if attempt.kind in DESCRIBED and answer.getheader("openai-processing-ms"):
+        # A refusal without a body does not say whether the application ever saw the request.
+        told = answer.status not in UNREAD or bool(answer.body)  # type: ignore[attr-defined]
+        if attempt.kind in DESCRIBED and told:
             method, target = attempt.data.split(b" ", 2)[:2]
             yield from described.described().problems(method.decode(), target.decode(), Answered(answer))
 

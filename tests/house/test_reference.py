@@ -159,9 +159,9 @@ def test_bodies_have_the_keys_that_are_read(document: dict[str, Any]) -> None:
 
 def test_every_parameter_and_header_has_a_use() -> None:
     """The tables that operations pick from hold nothing that no operation picks."""
-    app = create_app(load("gridline"))
-    said = [one for route in routes(app) if (one := said_by(route.view)) is not None]
-    assert {name for one in said for name in one.parameters} == set(parameters.components())
+    apps = [create_app(load(name)) for name in ("gridline", "gridport")]
+    said = [one for app in apps for route in routes(app) if (one := said_by(route.view)) is not None]
+    assert {name for one in said for name in one.parameters} == parameters.names()
     sent = {name for one in said for name in one.sends} | set(headers.ALWAYS) | set(headers.COUNTED)
     sent |= {name for status in range(400, 600) for name in headers.of_refusal(status)}
     assert sent == set(headers.components())

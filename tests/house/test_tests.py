@@ -7,7 +7,7 @@ from pathlib import Path
 FOLDERS = {
     "gridline", "api", "dags", "plugins", "gpu_jobs", "dashboard", "house",
     "journeys", "properties", "faults", "deploy", "bench", "conformance", "hostile",
-    "simulation",
+    "simulation", "runbooks",
 }  # fmt: skip
 
 

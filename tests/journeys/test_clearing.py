@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.stack import Customer, Stack, chat_line, eventually
+from tests.stack import Customer, Stack, chat_line, eventually, long_lines
 
 pytestmark = [pytest.mark.stack, pytest.mark.deep, pytest.mark.timeout(900)]
 
@@ -16,7 +16,7 @@ def ended(stack: Stack, customer: Customer, status: str) -> str:
     lines: list[Any] = [chat_line(n, "Say yes.", tokens=8) for n in range(2)]
     if status in {"cancelled", "expired"}:
         # Long enough to be stopped midway on a fast machine.
-        lines = [chat_line(n, f"Tell a long story about {n} ships.", tokens=64) for n in range(100)]
+        lines = [*long_lines(100)]
     batch = customer.create([*lines, "no JSON"] if status == "failed" else lines)
     if status in {"cancelled", "expired"}:
         eventually(lambda: some_done(customer, batch.id), seconds=180, what="some lines are done", every=0.2)

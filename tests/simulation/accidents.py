@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from tests.simulation.jobs import SimJob
+from tests.simulation.jobs import NAPS, SimJob
 from tests.simulation.runs import SimRun
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Accidents:
         return self._to_a_job(SimJob.kill)
 
     def _job_sleeps(self) -> str:
-        return self._to_a_job(lambda job: job.sleep(seconds=self._random.choice((20, 90, 600, 20_000))))
+        return self._to_a_job(lambda job: job.sleep(seconds=self._random.choice(NAPS)))
 
     def _to_a_job(self, what: Callable[[SimJob], None]) -> str:
         alive = [job for job in self._world.jobs if not job.over]
@@ -109,9 +109,6 @@ class Accidents:
         if run is None:
             return "none"
         name = self._random.choice([key[0] for key in run.tasks])
-        if self._world.task_name(run, ("settle", None)) in self._world.busy:
-            # It goes on to say that the run is over, which is not true any more.
-            self._world.looks.harmed.add(run.batch_id)
         for job in run.clear(name):
             self._leave(job)
         return f"{name} of {self._world.history.name('b', run.batch_id)}"

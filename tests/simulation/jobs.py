@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from random import Random
 
 from gpu_jobs.answers import Answerer
-from gpu_jobs.partition import Line, finished_rows, in_engine_order, read_lines, read_spec
+from gpu_jobs.partition import Line, Lines, finished_lines, read_spec
 from gpu_jobs.progress import Progress
 from gpu_jobs.results import Results
 from gridline.errors import Unavailable
@@ -19,6 +19,8 @@ from tests.simulation.faults import Crash, Faults
 SEGMENT_LINES = 2
 STORE_AWAY_MAX = 4
 """Steps in a row without the store, then the job gives up, as the real one does after a minute."""
+NAPS = (20, 90, 600, 20_000)
+"""Seconds that a machine stands still; a lease outlives the first, not the last."""
 
 Written = dict[tuple[str, int], set[str]]
 """By batch and line, every body that an engine ever answered it with."""
@@ -31,13 +33,15 @@ class SimJob:
         self.order = order
         self.exit: JobExit | None = None
         self.silent_until: datetime | None = None
+        self._waking = False
         self._store, self._faults, self._now = store, faults, now
         random: Random = faults.random
         self._loading = random.choice((0, 0, 0, 1, 2, 3))
         self._doomed = faults.strike(0.08)
         self._dies_after = random.randint(0, 4) if faults.strike(0.2) else None
+        self._sleeps_after = random.randint(1, 3) if faults.strike(0.5) else None
         self._away = 0
-        self._waiting: list[Line] | None = None
+        self._waiting: list[int] | None = None
         self.asked_to_stop = False
 
     @property
@@ -49,6 +53,11 @@ class SimJob:
         """Do nothing for that long, and then go on as if nothing had been: a zombie."""
         self.silent_until = self._now() + timedelta(**by)
 
+    def wake(self) -> None:
+        """Go on at the next step, if it was silent."""
+        if self.silent_until is not None:
+            self.silent_until = self._now()
+
     def kill(self) -> None:
         """End it at once; what is not in a closed segment is lost."""
         self.exit = JobExit.CRASHED
@@ -57,6 +66,7 @@ class SimJob:
         """A moment of its life."""
         if self.over or (self.silent_until is not None and self._now() < self.silent_until):
             return
+        self._waking, self.silent_until = self.silent_until is not None, None
         try:
             self._live(written)
             self._away = 0
@@ -72,7 +82,8 @@ class SimJob:
         if self._waiting is None:
             self._open()
             return
-        reason = self._progress.stop_reason()
+        # Who wakes goes on with what it was at, and looks only then whether anybody still wants it.
+        reason = None if self._waking else self._progress.stop_reason()
         if reason is not None or self._late() or self.asked_to_stop:
             self._end("stopped", JobExit.STOPPED)
         elif self._loading > 0:
@@ -87,15 +98,15 @@ class SimJob:
 
     def _open(self) -> None:
         spec = read_spec(self._store, self.order.spec_key)
-        lines = read_lines(self._store, spec.lines_key)
-        finished = finished_rows(self._store, (*self.order.earlier_prefixes, self.order.attempt_prefix))
+        self._lines = Lines(self._store, spec.lines_key)
+        finished = finished_lines(self._store, (*self.order.earlier_prefixes, self.order.attempt_prefix))
         self._results = Results(
-            self._store, self.order.attempt_prefix, finished=list(finished.values()),
+            self._store, self.order.attempt_prefix, finished=finished.values(),
             lines_max=SEGMENT_LINES, seconds_max=5.0,
         )  # fmt: skip
-        self._progress = Progress(self._store, self.order.attempt_prefix, len(lines), self._results)
+        self._progress = Progress(self._store, self.order.attempt_prefix, len(self._lines), self._results)
         self._answerer = Answerer(spec)
-        self._waiting = in_engine_order(one for one in lines if one.line not in finished)
+        self._waiting = self._lines.in_engine_order(finished)
 
     def _work(self, written: Written) -> None:
         self._progress.state, self._progress.engine_healthy = "running", True
@@ -103,11 +114,17 @@ class SimJob:
         waiting = self._waiting or []
         for _ in range(self._faults.random.randint(0, 3)):
             if waiting:
-                row = self._answer(waiting.pop(0))
+                row = self._answer(self._lines[waiting.pop(0)])
                 written.setdefault((self._answerer.spec.batch_id, row.line), set()).add(row.body)
                 self._results.add(row)
                 if self._dies_after is not None:
                     self._dies_after -= 1
+                if self._sleeps_after is not None:
+                    self._sleeps_after -= 1
+        if self._sleeps_after is not None and self._sleeps_after <= 0 and not self._faults.healed:
+            self._sleeps_after = None
+            self.sleep(seconds=self._faults.random.choice(NAPS))
+            return
         if self._dies_after is not None and self._dies_after <= 0:
             self._progress.beat()
             self.exit = JobExit.CRASHED

@@ -183,7 +183,7 @@ class Bodies:
         if name == "collate":
             finishing.collate(batch_id)
         else:
-            finishing.finish(batch_id, run_over=True)
+            finishing.settle(batch_id)
         return "success"
 
     def _infer(self, batch_id: str, number: int, task: Task) -> State:

@@ -53,6 +53,9 @@ COPIED = ("validate", "hold_credits", "hold_credits", "wait_for_capacity", "coll
 DUTIES = {
     "dispatch": 10, "allocate": 10, "progress": 10, "deadlines": 6, "credit": 3, "reconcile": 4, "notes": 1,
     "figures": 1, "uploads": 1, "forget": 1, "retention": 1, "orphans": 1,
+    "gpu_use": 0,  # it reads only, and without it the histories of known seeds stay as they are
+    "request_log": 0,  # as above, and the dialect has none
+    "webhooks": 0, "mail": 0,  # as above, and nothing here leaves the process
 }  # fmt: skip
 """How often the keeper comes to each of its duties."""
 CREDIT = {"rich": 10**9, "plain": 5_000, "poor": 600}
@@ -100,7 +103,9 @@ class World:
             customers = self._customers()
             self.faults.healed = healed
             self.clients = Clients(self.random, self.store, self.history, customers)
-            self.looks = Looks(self._owner, self.objects, self.clients.inputs, self.clock, self._at_work)
+            self.looks = Looks(
+                self._owner, self.objects, self.clients.inputs, self.clock, self._at_work, self.written
+            )
             self.bodies = Bodies(self._start_job, self.looks.harmed.add)
             self.restart_keeper()
             self.accidents = Accidents(self)
@@ -189,7 +194,9 @@ class World:
         if what == "cancel":
             self.act("client", lambda: self.clients.cancel(batch_id))
         elif what == "job" and jobs:
-            self.step_job(self.random.choice(jobs))
+            job = self.random.choice(jobs)
+            job.wake()
+            self.step_job(job)
         elif what == "copy":
             self._deliver_late((run, (self.random.choice(COPIED), None)))
         elif what == "settle" and self.task_name(run, ("settle", None)) in self.busy:

@@ -6,13 +6,14 @@ import click
 
 from gridline.catalog import cards
 from gridline.db.work import unit_of_work
+from gridline.operate import accounts
 from gridline.operate.qualifying import qualify as run_qualification
 from gridline.settings import ROOT, settings
 
 
 @click.group()
 def models() -> None:
-    """The catalogue: list, prepare, qualify."""
+    """The catalogue: list, prepare, qualify, withdraw."""
 
 
 @models.command("list")
@@ -48,3 +49,13 @@ def qualify(model_id: str) -> None:
         click.echo(f"{name}\t{value}")
     if not outcome.passed:
         raise click.ClickException(f"{model_id} did not pass and is not listed.")
+
+
+@models.command()
+@click.argument("model_id")
+@click.option("--why", required=True, help="The reason, kept with its qualifications and in the audit.")
+def withdraw(model_id: str, why: str) -> None:
+    """List MODEL_ID no more until it qualifies again; batches that were validated before go on."""
+    with unit_of_work() as work:
+        was_qualified = cards.withdraw(work, model_id, why=why, actor=accounts.operator())
+    click.echo("withdrawn" if was_qualified else "not qualified; nothing has changed")

@@ -1,15 +1,20 @@
-"""`gridline ops`: accounts, tokens, credits and limits, by an operator on the host; every change is audited."""
+"""`gridline ops`: accounts, tokens, credits, limits, messages and webhooks, by an operator on the host; every change is audited."""
+
+import secrets
 
 import click
 
 from gridline import ids
 from gridline.customers import accounts as opening
-from gridline.customers import daily, tokens
+from gridline.customers import passwords, spending, tokens, users
 from gridline.db.work import unit_of_work
-from gridline.ledger import correcting, posting, reading
+from gridline.ledger import reading
 from gridline.money import credits_nanos, credits_text
-from gridline.operate import accounts
-from gridline.operate.commands import holds
+from gridline.operate import accounts, crediting
+from gridline.operate.commands import gpu_use, holds, messages, retention, webhooks
+
+PASSWORD_BYTES = 18
+"""Of chance in a new password: 24 characters."""
 
 
 class Credits(click.ParamType[int]):
@@ -27,10 +32,10 @@ class Credits(click.ParamType[int]):
 
 @click.group()
 def ops() -> None:
-    """Accounts, tokens, credits and limits."""
+    """Accounts, tokens, credits, limits, messages and webhooks."""
 
 
-for command in holds.COMMANDS:
+for command in (*holds.COMMANDS, gpu_use.usage, messages.messages, retention.retention, *webhooks.COMMANDS):
     ops.add_command(command)
 
 
@@ -45,10 +50,15 @@ def account(name: str) -> None:
         click.echo(f"open batches\t{found.open_batches} of {found.open_batches_max}")
         click.echo(f"leases\tat most {found.leases_max}")
         click.echo(f"requests a minute\t{found.requests_per_minute_max}")
-        today = daily.use_of(work, found)
+        today = spending.today(work, found)
         click.echo(
             f"credits a day\t{credits_text(today.used_nanos)} of {credits_text(today.limit_nanos)} used"
         )
+        month = spending.this_month(work, found)
+        if month is not None:
+            click.echo(
+                f"budget\t{credits_text(month.used_nanos)} of {credits_text(month.limit_nanos)} used this month"
+            )
         click.echo(f"available\t{credits_text(balance.available_nanos)}")
         click.echo(f"held\t{credits_text(balance.held_nanos)}")
 
@@ -67,6 +77,17 @@ def token(account: str, name: str, scopes: str) -> None:
 
 
 @ops.command()
+@click.argument("email")
+def password(email: str) -> None:
+    """Give the user EMAIL a new password, printed once, and end all sessions. Their tokens go on."""
+    made = secrets.token_urlsafe(PASSWORD_BYTES)
+    made_hash = passwords.hashed(made)
+    with unit_of_work() as work:
+        users.reset(work, users.normal_email(email), made_hash, actor=accounts.operator())
+    click.echo(made)
+
+
+@ops.command()
 @click.argument("account")
 @click.argument("amount", type=Credits())
 @click.option("--why", required=True, help="The reason, kept with the entry.")
@@ -76,7 +97,7 @@ def grant(account: str, amount: int, why: str, key: str | None) -> None:
     with unit_of_work() as work:
         found = accounts.by_name_or_id(work, account)
         actor = accounts.operator()
-        posting.grant(work, found.id, amount, actor=actor, why=why, key=key or ids.new("transaction"))
+        crediting.grant(work, found.id, amount, actor=actor, why=why, key=key or ids.new("transaction"))
         balance = reading.balance(work, found.id)
     click.echo(f"available\t{credits_text(balance.available_nanos)}")
 
@@ -91,7 +112,7 @@ def adjust(account: str, amount: int, why: str, key: str | None) -> None:
     with unit_of_work() as work:
         found = accounts.by_name_or_id(work, account)
         actor = accounts.operator()
-        correcting.adjust(work, found.id, amount, actor=actor, why=why, key=key or ids.new("transaction"))
+        crediting.adjust(work, found.id, amount, actor=actor, why=why, key=key or ids.new("transaction"))
         balance = reading.balance(work, found.id)
     click.echo(f"available\t{credits_text(balance.available_nanos)}")
 
@@ -105,7 +126,7 @@ def refund(batch_id: str, amount: int, why: str, key: str | None) -> None:
     """Give an AMOUNT of the charge of BATCH_ID back to its account; all refunds together are at most the charge."""
     with unit_of_work() as work:
         actor = accounts.operator()
-        correcting.refund(work, batch_id, amount, actor=actor, why=why, key=key or ids.new("transaction"))
+        crediting.refund(work, batch_id, amount, actor=actor, why=why, key=key or ids.new("transaction"))
         refunded = reading.refunded(work, batch_id)
     click.echo(f"refunded\t{credits_text(refunded)}")
 

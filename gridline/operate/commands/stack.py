@@ -1,20 +1,24 @@
 """`gridline up`, `down`, `status`: the stack on this machine."""
 
+import os
 import signal
 import time
 
 import click
 
+from gridline.operate import secrets
 from gridline.operate.secrets import AIRFLOW_ADMIN_PASSWORD, AIRFLOW_ADMIN_USER
 from gridline.operate.stack import readiness, running
 from gridline.operate.stack.places import Places
-from gridline.settings import Settings, settings
+from gridline.operate.stack.programs import INITIALISING, Program, programs
+from gridline.profiles.profile import current
+from gridline.settings import ROOT, Settings, settings
 
 
 def addresses(config: Settings) -> list[tuple[str, str]]:
     """What a person opens, and how to get in."""
     return [
-        ("API", f"{config.public_api_url}/openai/v1"),
+        ("API", f"{config.public_api_url}{current().base_paths[0]}"),
         ("dashboard", f"{config.public_dashboard_url} (sign in with a token)"),
         (
             "Airflow",
@@ -72,6 +76,35 @@ def up(*, foreground: bool) -> None:
 
 
 @click.command()
+@click.argument("part")
+def run(part: str) -> None:
+    """Become one part of the stack, for a container or a unit of your own.
+
+    PART is a name that `gridline status` shows. `init` makes databases, roles, schema and secrets, then ends: it comes
+    first, and again after each upgrade.
+    """
+    config = settings()
+    program = _known(config, part)
+    Places(config).make()
+    if part == INITIALISING:
+        secrets.make(config)
+    os.chdir(ROOT)
+    os.execve(program.argv[0], program.argv, program.environment())
+
+
+def _known(config: Settings, part: str) -> Program:
+    """The program of that name.
+
+    Raises:
+        click.BadParameter: the stack has none, or it does not run here.
+    """
+    here = programs(config)
+    if part not in here:
+        raise click.BadParameter(f"the stack here has {', '.join(here)}.", param_hint="PART")
+    return here[part]
+
+
+@click.command()
 def down() -> None:
     """Stop the stack and wait until nothing is left."""
     begin = time.monotonic()
@@ -82,13 +115,26 @@ def down() -> None:
 
 
 @click.command()
-def status() -> None:
-    """Show each part, and whether it answers."""
+@click.argument("part", required=False)
+def status(part: str | None) -> None:
+    """Show each part, and whether it answers; exit status 1 when one does not.
+
+    With a PART only that one is asked, also where `gridline run` started it.
+    """
     config = settings()
-    running.require_running(config)
-    for name, state in readiness.program_states(config).items():
-        click.echo(f"{name}\t{state}")
-    for check in readiness.checks(config):
-        click.echo(f"{check.name}\t{check.missing() or 'ready'}")
-    for name, value in addresses(config):
-        click.echo(f"{name}\t{value}")
+    if part is not None:
+        _known(config, part)
+    else:
+        running.require_running(config)
+        for name, state in readiness.program_states(config).items():
+            click.echo(f"{name}\t{state}")
+    missing = 0
+    for check in readiness.checks(config, of=[part] if part else None):
+        what = check.missing()
+        missing += what is not None
+        click.echo(f"{check.name}\t{what or 'ready'}")
+    if part is None:
+        for name, value in addresses(config):
+            click.echo(f"{name}\t{value}")
+    if missing:
+        raise SystemExit(1)

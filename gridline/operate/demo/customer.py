@@ -11,6 +11,7 @@ from gridline.client import Client
 from gridline.errors import Unavailable
 from gridline.money import credits_text
 from gridline.operate.demo.setting import Customer
+from gridline.profiles.profile import current
 from gridline.settings import Settings
 
 POLL_SECONDS = 0.5
@@ -39,7 +40,9 @@ def run_batch(
         Unavailable: the batch did not complete, or a line failed.
     """
     client = openai.OpenAI(
-        base_url=f"{config.public_api_url}/openai/v1", api_key=who.token, timeout=CLIENT_SECONDS_MAX
+        base_url=f"{config.public_api_url}{current().base_paths[0]}",
+        api_key=who.token,
+        timeout=CLIENT_SECONDS_MAX,
     )
     uploaded = client.files.create(file=("demo.jsonl", file), purpose="batch")
     batch = client.batches.create(
@@ -68,7 +71,7 @@ def _wait(client: openai.OpenAI, batch: Any, say: Callable[[str], None]) -> Any:
     told = None
     while batch.status not in ENDED and time.monotonic() < until:
         counts = batch.request_counts
-        reason = (getattr(batch, "gridline", None) or {}).get("reason")
+        reason = (getattr(batch, current().extension, None) or {}).get("reason")
         now = (batch.status, counts.completed if counts else 0, reason)
         if now != told:
             told = now

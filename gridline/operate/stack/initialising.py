@@ -1,4 +1,4 @@
-"""Makes everything ready that the parts need, once at every start: databases, roles, schema, pools, Airflow's setup.
+"""Makes everything ready that the parts need, once at every start: store, databases, schema, pools, Airflow's setup.
 
 Every step may run again at any time. The parts wait for the mark that this leaves.
 """
@@ -11,10 +11,12 @@ from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 
-from gridline.operate import airflow_setup, migrate, postgres, secrets
+from gridline.operate import airflow_setup, migrate, postgres, provisioning, secrets
 from gridline.operate.stack.airflow_environment import airflow_environment
 from gridline.operate.stack.places import Places
 from gridline.settings import ROOT, Settings, inherited_environment, settings
+from gridline.storage import store
+from gridline.storage.trial import require_create_once
 
 TRY_AGAIN_SECONDS = 3
 
@@ -22,6 +24,7 @@ TRY_AGAIN_SECONDS = 3
 def initialise(config: Settings) -> None:
     """Run every step, with its seconds on the log."""
     steps: list[tuple[str, Callable[[Settings], None]]] = [
+        ("object store", lambda _: require_create_once(store())),
         ("databases and roles", _provision),
         ("domain schema and pools", lambda _: migrate.main()),
         ("Airflow's schema, roles, users and pools", _set_up_airflow),
@@ -34,11 +37,12 @@ def initialise(config: Settings) -> None:
 
 
 def _provision(config: Settings) -> None:
-    if config.database_url:
-        return  # whoever runs that server made its databases and roles: docs/configuration.md
-    server = postgres.embedded(config)
-    server.wait()
-    server.provision()
+    if config.database_admin_url:
+        provisioning.provision_named(config)
+    elif not config.database_url:  # whoever runs a server of their own made all that: docs/configuration.md
+        server = postgres.embedded(config)
+        server.wait()
+        provisioning.provision_embedded(server)
 
 
 def _set_up_airflow(config: Settings) -> None:

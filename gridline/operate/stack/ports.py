@@ -3,22 +3,28 @@
 import socket
 
 from gridline.errors import SettingInvalid
-from gridline.settings import Settings
+from gridline.operate.stack.programs import DATABASE, programs
+from gridline.settings import Executor, Settings
 
 
 def ports(config: Settings) -> dict[str, tuple[str, int]]:
-    """(address, port) of each listener, by the setting that moves it."""
+    """(address, port) of each listener of this machine, by the setting that moves it."""
+    here = programs(config)
+    logs = "airflow-scheduler" if config.airflow_executor is Executor.LOCAL else "airflow-worker"
     found = {
-        "GRIDLINE_API_PORT": (config.api_host, config.api_port),
-        "GRIDLINE_DASHBOARD_PORT": ("127.0.0.1", config.dashboard_port),
-        "GRIDLINE_AIRFLOW_PORT": ("127.0.0.1", config.airflow_port),
-        "GRIDLINE_AIRFLOW_LOG_PORT": ("127.0.0.1", config.airflow_log_port),
-        "GRIDLINE_AIRFLOW_LOG_PORT (the next one)": ("127.0.0.1", config.airflow_log_port + 1),
-        "GRIDLINE_METRICS_PORT": ("127.0.0.1", config.metrics_port),
+        "GRIDLINE_API_PORT": ("api", config.api_host, config.api_port),
+        "GRIDLINE_DASHBOARD_PORT": ("dashboard", config.dashboard_host, config.dashboard_port),
+        "GRIDLINE_AIRFLOW_PORT": ("airflow-api-server", config.airflow_host, config.airflow_port),
+        "GRIDLINE_AIRFLOW_LOG_PORT": (logs, "127.0.0.1", config.airflow_log_port),
+        "GRIDLINE_AIRFLOW_LOG_PORT (the next one)": (
+            "airflow-triggerer",
+            "127.0.0.1",
+            config.airflow_log_port + 1,
+        ),
+        "GRIDLINE_METRICS_PORT": ("keeper", config.metrics_host, config.metrics_port),
+        "GRIDLINE_DATABASE_PORT": (DATABASE, "127.0.0.1", config.database_port),
     }
-    if not config.database_url:
-        found["GRIDLINE_DATABASE_PORT"] = ("127.0.0.1", config.database_port)
-    return found
+    return {setting: (host, port) for setting, (part, host, port) in found.items() if part in here}
 
 
 def require_free(config: Settings) -> None:

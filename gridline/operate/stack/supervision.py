@@ -50,6 +50,8 @@ def write(config: Settings) -> None:
             {"programs": ",".join(name for name in found if name != DATABASE), "priority": "900"},
         ),
     ]
+    for one in found.values():
+        one.environment()  # what is missing for a program is said now, not in its log
     text = "\n".join(_section(title, values) for title, values in sections)
     places.configuration.write_text(f"; Written anew at every start.\n{text}")
 

@@ -9,7 +9,7 @@ import time
 
 from gridline.operate.stack.places import Places
 from gridline.operate.stack.process_control import die_with_parent
-from gridline.operate.stack.programs import programs
+from gridline.operate.stack.programs import INITIALISING, programs
 from gridline.settings import ROOT, settings
 
 WAIT_SECONDS = 0.2
@@ -23,8 +23,10 @@ def main() -> None:
     # The supervisor may have died before the line above took effect.
     if os.getppid() != int(places.supervisor_pid.read_text()):
         sys.exit("the supervisor is gone")
-    program = programs(config)[sys.argv[1]]
-    while program.waits and not places.initialised.exists():
+    here = programs(config)
+    program = here[sys.argv[1]]
+    # Where no init runs, it runs on another machine: what it makes is there, or the program is restarted until it is.
+    while program.waits and INITIALISING in here and not places.initialised.exists():
         time.sleep(WAIT_SECONDS)
     os.chdir(ROOT)
     os.execve(program.argv[0], program.argv, program.environment())

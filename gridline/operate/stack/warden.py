@@ -18,6 +18,7 @@ from gridline.errors import GridlineError
 from gridline.operate import secrets
 from gridline.operate.stack import process_control, supervision
 from gridline.operate.stack.places import Places
+from gridline.operate.stack.programs import INITIALISING, programs
 from gridline.settings import ROOT, Settings, settings
 
 LOOK_SECONDS = 0.5
@@ -49,7 +50,9 @@ class Warden:
             signal.signal(one, self._stop)
         self._places.initialised.unlink(missing_ok=True)
         self._places.trouble.unlink(missing_ok=True)
-        secrets.make(self._config)
+        if INITIALISING in programs(self._config):
+            # Elsewhere they are read, perhaps from where nothing can be written.
+            secrets.make(self._config)
         supervision.write(self._config)
         command = [
             sys.executable,

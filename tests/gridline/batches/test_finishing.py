@@ -130,15 +130,30 @@ def test_run_that_dies_before_any_line_ran_fails_free_of_charge(bench: Bench, ro
 
 
 def test_parked_batch_is_left_alone_when_its_run_ends(bench: Bench, row: Row) -> None:
-    """The teardown of a run that parked its batch does nothing."""
+    """The teardown of a run that parked its batch does nothing, nor does the keeper when it hears of that run's end."""
     batch = bench.held()
     with unit_of_work() as work:
         moves.locked(work, batch.id).waiting = "parked"
+    assert finishing.settle(batch.id) == Status.VALIDATING
     assert finishing.finish(batch.id, run_over=True) == Status.VALIDATING
 
 
+@pytest.mark.parametrize("state", ["waiting", "granted", "running"])
+def test_teardown_that_wakes_up_late_ends_nothing_that_goes_on(bench: Bench, row: Row, state: str) -> None:
+    """A late copy of settle, in a run that was resumed meanwhile, leaves the batch to go on; the second one ends it."""
+    batch = bench.held(lines=(2,))
+    bench.segment(batch, 0, [0], lease="l0")
+    attempt(batch, 0, "l0", over=state)
+    assert finishing.settle(batch.id) == row(batch.id).status == Status.IN_PROGRESS
+    bench.segment(batch, 0, [1], lease="l0", place=2)
+    with unit_of_work() as work:
+        work.session.get_one(Partition, (batch.id, 0)).state = "done"
+    assert finishing.settle(batch.id) == Status.COMPLETED
+    assert row(batch.id).completed == 2
+
+
 def test_run_marked_failed_while_it_waits_inside_airflow_ends_the_batch(bench: Bench, row: Row) -> None:
-    """Nobody resumes a deferred run that was marked failed: its teardown ends the batch at once, free of charge."""
+    """Nobody resumes a deferred run that was marked failed: the batch ends, free of charge."""
     batch = bench.held()
     with unit_of_work() as work:
         moves.locked(work, batch.id).waiting = "deferred"

@@ -108,6 +108,44 @@ def test_an_engine_that_was_never_healthy_is_no_attempt(yard: Yard, batch: str) 
     assert (yard.partition(batch).attempts, yard.row(batch).any_line_ran) == (0, False)
 
 
+def test_an_engine_that_died_was_healthy(yard: Yard, batch: str) -> None:
+    """Though nobody read the progress in time: the attempt counts, and the next one reads what its segments hold."""
+    order = yard.begin(batch)
+    yard.progress(order, done=3, healthy=False, deaths=1)
+    assert yard.end(batch, order, JobExit.CRASHED) == "again"
+    assert yard.partition(batch).attempts == 1
+    allocate()
+    assert yard.begin(batch).earlier_prefixes == (order.attempt_prefix,)
+
+
+def test_an_engine_that_is_gone_for_good_ends_what_it_began(yard: Yard, batch: str) -> None:
+    """Once lines ran, three failed starts and an hour are enough: the partition is over, and its batch can end."""
+    order = yard.begin(batch)
+    yard.progress(order, done=3)
+    assert yard.end(batch, order, JobExit.CRASHED) == "again"
+    answers = []
+    for _ in range(limits.ATTEMPTS_PER_PARTITION_MAX + 1):
+        assert allocate() == 1
+        order = yard.begin(batch)
+        yard.progress(order, healthy=False)
+        answers.append(yard.end(batch, order, JobExit.ENGINE_UNHEALTHY))
+        yard.clock.advance(seconds=limits.ENGINE_GONE_SECONDS / limits.ATTEMPTS_PER_PARTITION_MAX)
+    assert answers == [*["again"] * limits.ATTEMPTS_PER_PARTITION_MAX, "over"]
+    assert (yard.partition(batch).state, yard.partition(batch).attempts) == ("given_up", 1)
+
+
+def test_an_engine_that_comes_back_is_not_gone(yard: Yard, batch: str) -> None:
+    """A healthy attempt in between begins the hour anew, and two failed starts far apart are no proof."""
+    for healthy in (True, False, False, True, False, False):
+        order = yard.begin(batch)
+        yard.progress(order, healthy=healthy, done=3 * healthy)
+        exits = JobExit.CRASHED if healthy else JobExit.ENGINE_UNHEALTHY
+        assert yard.end(batch, order, exits) == "again"
+        yard.clock.advance(seconds=limits.ENGINE_GONE_SECONDS)
+        assert allocate() == 1
+    assert yard.partition(batch).state == "waiting"
+
+
 @pytest.mark.parametrize(("healthy", "counted"), [(True, 1), (False, 0)])
 def test_a_lapse_counts_like_a_crash(yard: Yard, batch: str, healthy: bool, counted: int) -> None:
     """A lease that lapsed is one of the three attempts only if its engine was seen healthy."""

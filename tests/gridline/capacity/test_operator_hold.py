@@ -136,8 +136,8 @@ def test_a_wait_for_credit_goes_on_under_the_hold(yard: Yard) -> None:
     batch = yard.batch(yard.account("a"), held=False, waiting="parked", window="72h")
     yard.change(batch, reason_code="customer_credit")
     hold(batch)
-    row = yard.row(batch)
-    assert endings.decide(row, [], row.start_by, run_over=False) is endings.NO_CREDIT
+    row, partitions = yard.row(batch), [yard.partition(batch)]
+    assert endings.decide(row, partitions, row.start_by, run_over=False) is endings.NO_CREDIT
     release(batch)
     assert yard.row(batch).reason_code == "customer_credit"
 

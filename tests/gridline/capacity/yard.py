@@ -113,12 +113,14 @@ class Yard:
         return attempts.end(batch_id, number, lease_id(order), job_exit)
 
     def progress(
-        self, order: JobOrder, *, done: int = 0, failed: int = 0, healthy: bool = True, sequence: int = 1
-    ) -> None:
+        self, order: JobOrder, *, done: int = 0, failed: int = 0, healthy: bool = True, sequence: int = 1,
+        deaths: int = 0,
+    ) -> None:  # fmt: skip
         """Write the progress object as the job does."""
         stated = {
             "format": 1, "state": "running", "done": done, "failed": failed, "lines": 10, "sequence": sequence,
             "engine_healthy": healthy, "engine_version": "0.32.0", "runner_version": "1",
+            "engine_deaths": deaths,
         }  # fmt: skip
         self.store.replace(layout.progress_key(order.attempt_prefix), json.dumps(stated).encode())
 

@@ -1,11 +1,14 @@
 """Cards: the shipped catalogue, and refusal of bad entries by name."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
-from gridline.catalog.cards import ModelCard, catalogue, read_catalogue
+from gridline.catalog.cards import CATALOGUE, ModelCard, catalogue, read_catalogue, sold
 from gridline.catalog.errors import CatalogueInvalid
+from gridline.profiles.profile import load
+from tests.dialects import speak
 
 ENTRY = {
     "repository": '"a/b"',
@@ -64,6 +67,8 @@ def test_copy_round_trip() -> None:
         ({"input_price_nanos": "1.5"}, "input_price_nanos must be a int"),
         ({"input_price_nanos": "3"}, "even whole number"),
         ({"output_price_nanos": "-2"}, "at least 0"),
+        ({"batch_input_price_nanos": "-1"}, "batch_input_price_nanos must be"),
+        ({"batch_output_price_nanos": "1.5"}, "batch_output_price_nanos must be"),
         ({"commit": '"main"'}, "40 hexadecimal"),
         ({"commit": ""}, "commit must be a str"),
         ({"kind": '"image"'}, "kind must be one of"),
@@ -77,6 +82,11 @@ def test_copy_round_trip() -> None:
         ({"engine_arguments": "[1]"}, "engine_arguments must be texts"),
         ({"gpu_seconds_per_batch_max": "0"}, "gpu_seconds_per_batch_max must be"),
         ({"gpu_seconds_per_batch_max": "true"}, "gpu_seconds_per_batch_max must be"),
+        ({"adapters_by_rank": "[[8]]"}, "pairs of highest rank and adapters"),
+        ({"adapters_by_rank": "[[64, 4], [32, 8]]"}, "rising ranks"),
+        ({"adapters_by_rank": "[[7, 4]]"}, "rising ranks among 1, 8,"),
+        ({"adapters_by_rank": "[[8, 9]]"}, "1 to 8 adapters"),
+        ({"adapters_by_rank": "[[8, 8]]"}, "adapter_bytes_max must be at least 1"),
     ],
 )
 def test_bad_entry_is_refused_by_name(over: dict[str, str], words: str) -> None:
@@ -104,3 +114,43 @@ def test_id_that_leaves_its_folder() -> None:
     """An id that could name a path outside the models' folder is refused."""
     with pytest.raises(CatalogueInvalid, match="names a folder"):
         read_catalogue(toml().replace("[models.m]", '[models."../m"]'))
+
+
+def test_the_default_dialect_sells_at_the_standard_rate() -> None:
+    """Its price is the catalogue's, whatever batch price a card lists, on the endpoints that the dialect lists."""
+    card = read_catalogue(
+        toml(batch_input_price_nanos="1", endpoints='["/v1/chat/completions", "/v1/messages"]')
+    )["m"]
+    here = sold(card, load("gridline"))
+    assert (here.input_price_nanos, here.output_price_nanos) == (2, 4)
+    assert here.endpoints == ("/v1/chat/completions",)
+
+
+def test_a_dialect_may_sell_at_half_the_rate() -> None:
+    """Half of each price, exactly; a batch price that the card lists goes first."""
+    profile = load("gridport")
+    plain, listed = read_catalogue(toml())["m"], read_catalogue(toml(batch_output_price_nanos="3"))["m"]
+    assert (sold(plain, profile).input_price_nanos, sold(plain, profile).output_price_nanos) == (1, 2)
+    assert (sold(listed, profile).input_price_nanos, sold(listed, profile).output_price_nanos) == (1, 3)
+
+
+def test_every_shipped_price_has_its_half() -> None:
+    """The whole catalogue can be sold in the dialect that takes half."""
+    profile, standard = load("gridport"), read_catalogue(CATALOGUE.read_text(encoding="utf-8"))
+    for card in standard.values():
+        assert sold(card, profile).input_price_nanos * 2 == card.input_price_nanos
+        assert set(sold(card, profile).endpoints) == set(card.endpoints)
+
+
+def test_a_price_without_a_whole_share_is_refused() -> None:
+    """Nothing is ever rounded: a dialect that would have to cannot sell."""
+    card = read_catalogue(toml())["m"]
+    with pytest.raises(CatalogueInvalid, match="33% of 2 nano-credits"):
+        sold(card, replace(load("gridport"), price_percent=33))
+
+
+def test_the_catalogue_is_that_of_the_dialect(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What all the platform sees as a card's price is the price in the dialect that it speaks."""
+    standard = catalogue()["bge-m3"].input_price_nanos
+    speak(monkeypatch, "gridport")
+    assert catalogue()["bge-m3"].input_price_nanos * 2 == standard

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from gridline.cli import retrying, sending
+from gridline.cli import sending
 from gridline.cli.output import Output
 from gridline.cli.watching import DETACHED, POLL_SECONDS_MAX, exit_status, watch
-from gridline.client import Batch, Client, ClientError
+from gridline.client import Batch, Client, ClientError, retrying
 
 CREATED = 1_767_614_400
 
@@ -33,7 +33,7 @@ def client(answers: Iterator[object]) -> Client:
             return httpx.Response(200, content=one, request=request)
         return httpx.Response(200, json=one, request=request)
 
-    return Client("http://api", "token", transport=httpx.MockTransport(answer))
+    return Client("http://api/v1", "token", transport=httpx.MockTransport(answer))
 
 
 def test_a_watch_outlives_the_api(capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,7 +94,7 @@ def test_a_create_whose_answer_is_lost_is_one_batch(monkeypatch: pytest.MonkeyPa
             raise httpx.ReadTimeout("lost", request=request)
         return httpx.Response(200, json=body())
 
-    caller = Client("http://api", "token", transport=httpx.MockTransport(answer))
+    caller = Client("http://api/v1", "token", transport=httpx.MockTransport(answer))
     made = sending.create_once(caller, "file-a", endpoint="/v1/embeddings", window="24h", metadata=None)
     assert made.id == "batch_a"
     assert (len(keys), len(set(keys))) == (3, 1)

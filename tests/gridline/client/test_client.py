@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from gridline.client import Batch, Client, ClientError
+from gridline.client import Batch, Client, ClientError, ModelInfo, Platform
 
 TOKEN = "gl-test-token"
 AT = 1_767_614_400
@@ -42,7 +42,9 @@ BATCH: dict[str, Any] = {
 }
 
 
-def client_of(answer: Callable[[httpx.Request], httpx.Response], base_url: str = "http://api") -> Client:
+def client_of(
+    answer: Callable[[httpx.Request], httpx.Response], base_url: str = "http://api/openai/v1"
+) -> Client:
     """A client whose calls are answered by a function."""
     return Client(base_url, TOKEN, transport=httpx.MockTransport(answer))
 
@@ -100,18 +102,47 @@ def test_validation_errors_keep_line_and_total() -> None:
 @pytest.mark.parametrize(
     ("base_url", "expected"),
     [
-        ("http://api:8000", "http://api:8000/openai/v1/batches"),
-        ("http://api:8000/", "http://api:8000/openai/v1/batches"),
-        ("http://api:8000/openai/v1", "http://api:8000/openai/v1/batches"),
-        ("http://api:8000/v1/", "http://api:8000/v1/batches"),
+        ("http://api:8000/openai/v1", "http://api:8000/openai/v1/files"),
+        ("http://api:8000/v1/", "http://api:8000/v1/files"),
     ],
 )
-def test_base_url_with_and_without_the_dialects_path(base_url: str, expected: str) -> None:
-    """The address that the OpenAI SDK is given works here as it is, and so does the bare server."""
+def test_a_base_url_with_openais_path(base_url: str, expected: str) -> None:
+    """The address that the OpenAI SDK is given works here as it is."""
     seen: list[httpx.Request] = []
-    client_of(answering({"data": [], "has_more": False}, seen), base_url).batches()
+    client_of(answering({"data": [], "has_more": False}, seen), base_url).files()
     assert str(seen[0].url).split("?", maxsplit=1)[0] == expected
     assert seen[0].headers["authorization"] == f"Bearer {TOKEN}"
+
+
+@pytest.mark.parametrize("base_url", ["http://api:8000", "http://api:8000/"])
+def test_a_bare_server_is_asked_for_its_path(base_url: str) -> None:
+    """Whatever dialect it speaks: it says once where OpenAI's resources are, and what batches may have."""
+    seen: list[httpx.Request] = []
+    platform = {
+        "base_paths": ["/made/up/v2", "/v1"],
+        "endpoints": ["/v1/messages"],
+        "completion_windows": ["72h"],
+        "file_bytes_max": 7,
+        "file_requests_max": 3,
+    }
+    client = client_of(answering({"data": [], "has_more": False} | platform, seen), base_url)
+    client.files()
+    client.files()
+    paths = [one.url.path for one in seen]
+    assert paths == ["/gridline/v1/platform", "/made/up/v2/files", "/made/up/v2/files"]
+    assert client.base_url == "http://api:8000/made/up/v2"
+    assert client.platform == Platform("/made/up/v2", ("/v1/messages",), ("72h",), 7, 3)
+
+
+@pytest.mark.parametrize("key", ["gridline", "tf", "acme"])
+def test_the_dialects_object_is_found_under_any_key(key: str) -> None:
+    """What a dialect says of a batch or a model beside OpenAI's keys is read, whatever it calls its object."""
+    body = {name: one for name, one in BATCH.items() if name != "gridline"} | {key: BATCH["gridline"]}
+    assert Batch.from_json(body).hold_nanos == 1_500
+    plain = {name: one for name, one in BATCH.items() if name != "gridline"}
+    assert (Batch.from_json(plain).wait, Batch.from_json(plain).hold_nanos) == (None, None)
+    model = {"id": "m", "object": "model", "created": AT, "owned_by": "x", key: {"kind": "chat"}}
+    assert ModelInfo.from_json(model).kind == "chat"
 
 
 def test_pages_go_on_after_an_id() -> None:
@@ -129,8 +160,8 @@ def test_an_id_never_leaves_its_place_in_the_path(hostile: str) -> None:
     seen: list[httpx.Request] = []
     client_of(answering(BATCH, seen)).batch(hostile)
     path = seen[0].url.raw_path.decode()
-    assert path.startswith("/openai/v1/batches/")
-    rest = path.removeprefix("/openai/v1/batches/")
+    assert path.startswith("/gridline/v1/batches/")
+    rest = path.removeprefix("/gridline/v1/batches/")
     assert rest
     assert not set("/?#") & set(rest)
     assert ".." not in path

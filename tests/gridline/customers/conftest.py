@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from argon2 import PasswordHasher
 from sqlalchemy import Engine
 
 from gridline.clock import FrozenClock
-from gridline.customers import accounts, tokens
+from gridline.customers import accounts, passwords, tokens
 from gridline.db.work import unit_of_work
 from gridline.settings import read_settings
 
@@ -23,3 +24,11 @@ def account_id(database: Engine, clock: FrozenClock) -> str:
     """An open account."""
     with unit_of_work() as work:
         return accounts.open_account(work, "tester").id
+
+
+@pytest.fixture(autouse=True)
+def hasher(monkeypatch: pytest.MonkeyPatch) -> PasswordHasher:
+    """Password hashes that cost next to nothing; what real ones cost is a test of its own."""
+    cheap = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    monkeypatch.setattr(passwords, "hasher", lambda: cheap)
+    return cheap

@@ -32,3 +32,18 @@ def test_app_cannot_change_history(database: Engine, table: str, verb: str) -> N
         verb = verb.replace("account_id = account_id", "amount_nanos = 1")
     with pytest.raises(ProgrammingError, match="permission denied"), database.begin() as connection:
         connection.execute(text(verb.format(table)))
+
+
+def test_who_only_reads_sees_no_secret_of_webhooks(owner: Engine) -> None:
+    """The reading role sees what a webhook is, never what it signs with; the app can change no message's words."""
+    asked = text("SELECT has_column_privilege(:role, :table, :column, :right)")
+    with owner.connect() as connection:
+
+        def may(role: str, table: str, column: str, right: str) -> object:
+            return connection.scalar(asked, {"role": role, "table": table, "column": column, "right": right})
+
+        assert not may("gridline_read", "webhooks", "secret", "SELECT")
+        assert not may("gridline_read", "webhooks", "old_secret", "SELECT")
+        assert may("gridline_read", "webhooks", "url", "SELECT")
+        assert not may("gridline_app", "messages", "text", "UPDATE")
+        assert may("gridline_app", "messages", "mailed_at", "UPDATE")

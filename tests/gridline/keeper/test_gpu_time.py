@@ -7,26 +7,22 @@ import pytest
 from gridline.batches import moves
 from gridline.capacity import attempts, gpu_time
 from gridline.capacity.allocator import allocate
-from gridline.customers import accounts
 from gridline.db.work import unit_of_work
 from gridline.errors import InvalidRequest
 from gridline.files.tables import File
 from gridline.keeper.deadlines import Deadlines
-from gridline.ledger import posting, proving
+from gridline.ledger import proving
 from gridline.lines.exits import JobExit
 from gridline.storage import layout
-from tests.gridline.batches.bench import CREDIT, Bench
+from tests.gridline.batches.bench import Bench
 from tests.gridline.capacity.yard import Yard, lease_id
 
 
 @pytest.fixture
-def bench(yard: Yard) -> Bench:
-    """An account with credit, on a pool of two GPUs."""
+def bench(yard: Yard, bench: Bench) -> Bench:
+    """The bench, on a pool of two GPUs."""
     yard.gpus(2)
-    with unit_of_work() as work:
-        account = accounts.open_account(work, "tester")
-        posting.grant(work, account.id, 10 * CREDIT, actor="operator", why="test", key="first")
-    return Bench(yard.clock, yard.store, account.id)
+    return bench
 
 
 def allow(bench: Bench, seconds: int | None) -> None:

@@ -9,29 +9,17 @@ from gridline import ids, limits
 from gridline.batches import finishing, results
 from gridline.batches.states import Status
 from gridline.batches.tables import Batch
-from gridline.customers import accounts
 from gridline.db.work import unit_of_work
 from gridline.files import keeping, receiving
 from gridline.files.tables import File
 from gridline.keeper import orphans
 from gridline.keeper.orphans import sweep
-from gridline.ledger import posting
 from gridline.profiles.profile import load
 from gridline.storage import layout
-from tests.gridline.batches.bench import CREDIT, Bench
-from tests.gridline.capacity.yard import Yard
+from tests.gridline.batches.bench import Bench
 from tests.gridline.files.in_parts import Sender
 
 LINE = b'{"custom_id":"a"}\n'
-
-
-@pytest.fixture
-def bench(yard: Yard) -> Bench:
-    """An account with credit."""
-    with unit_of_work() as work:
-        account = accounts.open_account(work, "tester")
-        posting.grant(work, account.id, 10 * CREDIT, actor="operator", why="test", key="first")
-    return Bench(yard.clock, yard.store, account.id)
 
 
 def age(bench: Bench, *, seconds: int = 1) -> None:

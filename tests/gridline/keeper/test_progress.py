@@ -12,6 +12,7 @@ from gridline.keeper.progress import ProgressFollower
 from gridline.lines.exits import JobExit
 from gridline.lines.orders import JobOrder
 from gridline.storage import layout
+from gridline.telemetry import metrics
 from tests.gridline.capacity.yard import Yard
 
 
@@ -60,6 +61,16 @@ def test_a_heartbeat_that_stands_still_loses_the_lease(yard: Yard, batch: str) -
     assert yard.leases(live=True) == []
     assert yard.partition(batch).state == "waiting"
     assert yard.store.read_or_none(layout.stop_key(order.attempt_prefix)) is not None
+
+
+def test_engine_deaths_are_counted_once(yard: Yard, batch: str) -> None:
+    """Every engine that died under a job counts once in the metric, however often its progress is read."""
+    order, follower = yard.begin(batch), follower_of(yard)
+    before = metrics.ENGINE_DEATHS._value.get()
+    for sequence, deaths in enumerate((0, 2, 2, 3)):
+        write(yard, order, sequence, engine_deaths=deaths)
+        follower.follow()
+    assert metrics.ENGINE_DEATHS._value.get() - before == 3
 
 
 def test_a_keeper_that_was_away_lets_no_live_job_lapse(yard: Yard, batch: str) -> None:

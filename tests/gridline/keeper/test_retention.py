@@ -11,7 +11,6 @@ from gridline import limits
 from gridline.batches import finishing, partial
 from gridline.batches.states import Status
 from gridline.batches.tables import Batch
-from gridline.customers import accounts
 from gridline.customers.tables import Account
 from gridline.db.work import unit_of_work
 from gridline.errors import NotFound, Unavailable
@@ -20,24 +19,13 @@ from gridline.files.tables import File
 from gridline.keeper import retention
 from gridline.keeper.__main__ import duties
 from gridline.keeper.retention import drop_unfinished, expire_files, purge_batches
-from gridline.ledger import posting
 from gridline.profiles.profile import load
 from gridline.storage import layout
-from tests.gridline.batches.bench import CREDIT, Bench
-from tests.gridline.capacity.yard import Yard
+from tests.gridline.batches.bench import Bench
 from tests.gridline.keeper.fake_airflow import FakeAirflow
 from tests.racing import together
 
 LINE = b'{"custom_id":"a"}\n'
-
-
-@pytest.fixture
-def bench(yard: Yard) -> Bench:
-    """An account with credit."""
-    with unit_of_work() as work:
-        account = accounts.open_account(work, "tester")
-        posting.grant(work, account.id, 10 * CREDIT, actor="operator", why="test", key="first")
-    return Bench(yard.clock, yard.store, account.id)
 
 
 def upload(bench: Bench, data: bytes = LINE) -> File:

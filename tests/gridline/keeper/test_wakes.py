@@ -13,8 +13,11 @@ from gridline.capacity import budget, gpu_time, operator_hold
 from gridline.capacity.allocator import allocate
 from gridline.db.work import CHANNEL, Work, unit_of_work
 from gridline.keeper.__main__ import duties
-from gridline.ledger import posting, settling
+from gridline.ledger import posting
 from gridline.lines.exits import JobExit
+from gridline.notices import messages, webhooks
+from gridline.notices.outbox import ENDS
+from gridline.notices.requests import MessageRequest, WebhookRequest
 from gridline.operate import accounts
 from tests.gridline.capacity.yard import Yard
 from tests.gridline.keeper.fake_airflow import FakeAirflow
@@ -65,8 +68,17 @@ def gpu_time_changed(work: Work, _batch: str, account: str) -> None:
     gpu_time.set_budget(work, account, 60, actor="operator:ada", why="test")
 
 
-def hold_settled(work: Work, batch_id: str, _account: str) -> None:
-    settling.settle(work, batch_id=batch_id, charge_nanos=0, lines=0, input_tokens=0, output_tokens=0)
+def ended(work: Work, batch_id: str, _account: str) -> None:
+    moves.move(work, moves.locked(work, batch_id), Status.FAILED)
+
+
+def ended_with_a_webhook(work: Work, batch_id: str, account: str) -> None:
+    webhooks.create(work, account, WebhookRequest("https://example.com/", ENDS), actor="token:t")
+    ended(work, batch_id, account)
+
+
+def message_written(work: Work, batch_id: str, account: str) -> None:
+    messages.write(work, account, MessageRequest("Why?", batch_id), actor="token:t")
 
 
 def cancelled(work: Work, batch_id: str, _account: str) -> None:
@@ -81,7 +93,9 @@ def cancelled(work: Work, batch_id: str, _account: str) -> None:
         (limits_raised, {"capacity", "credits"}),
         (platform_limit_raised, {"capacity"}),
         (gpu_time_changed, {"batches"}),
-        (hold_settled, {"credits"}),
+        (ended, {"batches", "capacity", "credits"}),
+        (ended_with_a_webhook, {"batches", "capacity", "credits", "webhooks"}),
+        (message_written, {"messages"}),
         (cancelled, {"batches"}),
     ],
     ids=lambda one: getattr(one, "__name__", ""),
@@ -123,3 +137,5 @@ def test_every_topic_has_its_duty(fake: FakeAirflow) -> None:
     assert found["allocate"].every_seconds <= 2
     assert found["credit"].topics == {"credits"}
     assert "batches" in found["deadlines"].topics
+    assert found["webhooks"].topics == {"webhooks"}
+    assert found["mail"].topics == {"messages"}

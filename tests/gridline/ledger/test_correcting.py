@@ -7,7 +7,7 @@ from gridline.clock import FrozenClock
 from gridline.db.work import Work, unit_of_work
 from gridline.errors import InvalidRequest, NotFound
 from gridline.ledger import correcting, reading
-from gridline.ledger.books import PLATFORM_ADJUSTED, PLATFORM_GRANTED, PLATFORM_REVENUE, available
+from gridline.ledger.books import PLATFORM_ADJUSTED, PLATFORM_GRANTED, available, revenue
 from gridline.ledger.errors import InsufficientCredit, KeyReused, RefundTooLarge
 from gridline.ledger.holding import place
 from gridline.ledger.posting import Leg, Posting, post
@@ -89,7 +89,7 @@ def test_refunds_together_are_at_most_the_charge(work: Work) -> None:
     with pytest.raises(RefundTooLarge):
         correcting.refund(work, made, 1, key="c", **WHO)
     assert balance(work, one.id) == Balances(available_nanos=1000, held_nanos=0)
-    assert work.session.get_one(Balance, PLATFORM_REVENUE).balance_nanos == 0
+    assert reading.revenue_nanos(work) == 0
     receipt = reading.receipt(work, made, one.id)
     assert (receipt["charged"], receipt["refunded"]) == ("0.000000300", "0.000000300")
     assert len(receipt["transactions"]) == 4
@@ -153,7 +153,7 @@ def test_a_refund_beyond_its_charge_is_found(work: Work) -> None:
     """Were more given back than a batch was charged, the proof names the batch and both amounts."""
     one = account(work, "one", credit_nanos=1_000)
     made = charged(work, one.id)
-    legs = (Leg(PLATFORM_REVENUE, -301), Leg(available(one.id), 301))
+    legs = (Leg(revenue(made), -301), Leg(available(one.id), 301))
     posting = Posting("txn_" + "x" * 24, one.id, "refund", legs, batch_id=made, **WHO)
     assert post(work, posting)
     assert prove(work) == [f"batch {made} was charged 300 nano-credits, 301 of them were refunded"]

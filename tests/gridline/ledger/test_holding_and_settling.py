@@ -9,7 +9,7 @@ from gridline.clock import FrozenClock
 from gridline.db.work import Work, unit_of_work
 from gridline.errors import InvariantBroken, NotFound
 from gridline.ledger import reading
-from gridline.ledger.books import PLATFORM_OVERRUN, PLATFORM_REVENUE
+from gridline.ledger.books import PLATFORM_OVERRUN
 from gridline.ledger.errors import InsufficientCredit
 from gridline.ledger.holding import place
 from gridline.ledger.proving import prove
@@ -26,8 +26,8 @@ def hold(work: Work, batch_id: str, account_id: str, amount_nanos: int) -> None:
 
 
 def charge(work: Work, batch_id: str, input_tokens: int, output_tokens: int) -> Resolution | None:
-    """Settle one line of these tokens."""
-    return settle(
+    """Settle one line of these tokens; how the hold ended."""
+    settle(
         work,
         batch_id=batch_id,
         charge_nanos=input_tokens * 20 + output_tokens * 60,
@@ -35,6 +35,7 @@ def charge(work: Work, batch_id: str, input_tokens: int, output_tokens: int) -> 
         input_tokens=input_tokens,
         output_tokens=output_tokens,
     )
+    return reading.resolution_of(work, batch_id)
 
 
 def test_a_batch_is_held_charged_and_gets_the_rest_back(work: Work, clock: FrozenClock) -> None:
@@ -51,8 +52,22 @@ def test_a_batch_is_held_charged_and_gets_the_rest_back(work: Work, clock: Froze
         assert end is not None
         assert (end.charged_nanos, end.returned_nanos, end.overrun_nanos) == (300, 100, 0)
     assert balance(work, one.id) == Balances(available_nanos=700, held_nanos=0)
-    assert work.session.get_one(Balance, PLATFORM_REVENUE).balance_nanos == 300
+    assert reading.revenue_nanos(work) == 300
     assert reading.open_holds(work) == []
+    assert prove(work) == []
+
+
+@pytest.mark.parametrize("credit", [1, 1000])
+def test_a_batch_held_at_nothing_keeps_that_hold(work: Work, credit: int) -> None:
+    """A hold of zero moves no credit and stands like any other: a later one neither moves any nor is refused."""
+    one = account(work, "one", credit_nanos=credit)
+    made = batch(work, one.id)
+    for amount in (0, 332):
+        hold(work, made.id, one.id, amount)
+    assert balance(work, one.id) == Balances(available_nanos=credit, held_nanos=0)
+    kept = reading.hold_of(work, made.id)
+    assert kept is not None
+    assert kept.amount_nanos == 0
     assert prove(work) == []
 
 

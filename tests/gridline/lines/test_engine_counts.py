@@ -97,7 +97,7 @@ def sized(model: str, request: ChatRequest | EmbeddingRequest) -> int | None:
 
 def chat(conversation: list[dict[str, str]]) -> ChatRequest:
     """A chat line with these messages."""
-    return ChatRequest({"messages": conversation}, conversation, 1, 1)
+    return ChatRequest({"model": "m", "messages": conversation}, conversation, 1, 1)
 
 
 def embedding(text: str) -> EmbeddingRequest:

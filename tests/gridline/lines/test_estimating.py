@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -11,9 +11,20 @@ from gridline import limits
 from gridline.lines import estimating
 from gridline.lines.checking import Checked
 from gridline.lines.estimating import Guess, guess_file
+from gridline.lines.rules import Rules
 from gridline.storage.objects import Store
 
-from .conftest import CARDS, CHAT, EMBEDDINGS, FILE_KEY, Check, chat_line, embedding_line, jsonl
+from .conftest import (
+    CARDS,
+    CHAT,
+    EMBEDDINGS,
+    FILE_KEY,
+    RESPONSES,
+    Check,
+    chat_line,
+    embedding_line,
+    jsonl,
+)
 
 Both = Callable[..., tuple[Guess, Checked]]
 
@@ -22,15 +33,16 @@ Both = Callable[..., tuple[Guess, Checked]]
 def both(check: Check, store: Store, models_folder: Path) -> Both:
     """What an estimate and what validation say of these lines."""
 
-    def run(*lines: object, endpoint: str = CHAT) -> tuple[Guess, Checked]:
-        checked = check(*lines, endpoint=endpoint)
+    def run(
+        *lines: object, endpoint: str = CHAT, storing_fails: Literal["file", "line"] = "file"
+    ) -> tuple[Guess, Checked]:
+        checked = check(*lines, endpoint=endpoint, storing_fails=storing_fails)
         data = jsonl(*lines)
         guess = guess_file(
             store,
+            Rules(endpoint, CARDS, storing_fails=storing_fails),
             file_key=FILE_KEY,
             file_bytes=len(data),
-            endpoint=endpoint,
-            cards=CARDS,
             models_folder=models_folder,
         )
         return guess, checked
@@ -72,6 +84,25 @@ def test_embeddings_are_estimated_as_they_would_be_held(both: Both) -> None:
     guess, checked = both(*lines, endpoint=EMBEDDINGS)
     assert (guess.ceiling_nanos, guess.output_tokens_max) == (checked.ceiling_nanos, 0)
     assert (guess.refused, guess.exact) == (1, True)
+
+
+def test_responses_are_estimated_as_they_would_be_held(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same numbers again; one that asks for a stored response and fails alone costs nothing, counted or not."""
+    bodies: list[dict[str, Any]] = [
+        {"input": "Say ok", "max_output_tokens": 7},
+        {"input": "Say ok", "instructions": "Be brief."},
+        {"input": "Say ok", "store": True},
+    ]
+    lines = [
+        {"custom_id": str(number), "method": "POST", "url": RESPONSES, "body": {"model": "tiny-chat", **body}}
+        for number, body in enumerate(bodies)
+    ]
+    guess, checked = both(*lines, endpoint=RESPONSES, storing_fails="line")
+    assert (guess.ceiling_nanos, guess.refused, guess.exact) == (checked.ceiling_nanos, 1, True)
+    assert guess.output_tokens_max == 7 + 1024
+    monkeypatch.setattr(limits, "ESTIMATE_COUNTED_LINES_MAX", 0)
+    guess, _ = both(*lines, endpoint=RESPONSES, storing_fails="line")
+    assert checked.ceiling_nanos <= guess.ceiling_nanos < 2 * checked.ceiling_nanos
 
 
 @pytest.mark.parametrize("bound", ["ESTIMATE_COUNTED_LINES_MAX", "ESTIMATE_COUNTED_BYTES_MAX"])

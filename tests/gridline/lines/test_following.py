@@ -15,7 +15,7 @@ from gridline import limits
 from gridline.lines.collating import collate
 from gridline.lines.cursors import Cursor
 from gridline.lines.following import Attempts, Follower
-from gridline.lines.partitions import PartitionPlan, Spool, write_partitions
+from gridline.lines.partitions import BatchOf, PartitionPlan, Spool, write_partitions
 from gridline.lines.sealing import seal
 from gridline.lines.segments import ResultRow, write_rows
 from gridline.lines.sizing import Accepted
@@ -198,9 +198,9 @@ def test_lines_are_those_of_the_files(store: Store) -> None:
     """Byte for byte the lines of the output and the error file, in another order."""
     numbers = range(6)
     with Spool() as spool:
-        spool.add([Accepted(line, f"id-{line}", "{}", 1, 1) for line in numbers])
+        spool.add([Accepted(line, f"id-{line}", "{}", 1, 1, "tiny-chat") for line in numbers])
         plans = [PartitionPlan(0, 6, 6)]
-        write_partitions(store, spool, plans, batch_id=BATCH, endpoint=CHAT, card=CARDS["tiny-chat"])
+        write_partitions(store, spool, plans, BatchOf(BATCH, CHAT, CARDS["tiny-chat"]))
     store.replace(layout.refused_key(BATCH), write_rows([row(9, code="context_length_exceeded")]))
     close(store, 0, 1, row(3, text="ä\u2028"), row(1, code="invalid_request"), row(5))
     close(store, 0, 2, row(0), row(3), row(2, code="server_error"), row(4))

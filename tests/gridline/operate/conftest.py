@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.gridline.lines.conftest import models_folder
+
+__all__ = ["models_folder"]  # a fixture: tiny models with real tokenizers
+
 
 @pytest.fixture
 def state_dir() -> Iterator[Path]:

@@ -3,15 +3,17 @@
 import re
 
 import pytest
+from argon2 import PasswordHasher
 from click.testing import CliRunner, Result
 from sqlalchemy import Engine, text
 
 from gridline.cli.main import main
-from gridline.customers import tokens
+from gridline.customers import passwords, sessions, tokens, users
 from gridline.db.work import unit_of_work
 from gridline.ledger.holding import place
 from gridline.ledger.proving import prove
 from gridline.ledger.settling import settle
+from gridline.operate import accounts
 from gridline.storage.objects import Store
 from gridline.usage import facts
 from tests.gridline.ledger.bench import CARD, account, batch
@@ -21,6 +23,8 @@ from tests.gridline.ledger.bench import CARD, account, batch
 def pepper(database: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pepper for token hashes; every command works on the test's database."""
     monkeypatch.setattr(tokens, "hashed", lambda value: f"hash of {value}")
+    cheap = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    monkeypatch.setattr(passwords, "hasher", lambda: cheap)
 
 
 def run(*arguments: str) -> Result:
@@ -44,6 +48,27 @@ def test_an_account_is_opened_once(owner: Engine) -> None:
         assert connection.execute(text("SELECT count(*) FROM accounts")).scalar() == 1
 
 
+def test_a_forgotten_password_is_replaced(owner: Engine) -> None:
+    """The new password is printed once and opens the user, all sessions are over, and the audit says who did it."""
+    with unit_of_work() as work:
+        user = users.sign_up(work, "ann@example.com", passwords.hashed("correct horse battery"))
+        sessions.start(work, user.id)
+    new = ok("ops", "password", "Ann@Example.com").strip()
+    with unit_of_work() as work:
+        found = users.find(work, "ann@example.com")
+        assert found is not None
+        assert passwords.matches(found.password_hash, passwords.chosen(new))
+        assert not passwords.matches(found.password_hash, "correct horse battery")
+    with owner.connect() as connection:
+        assert connection.execute(text("SELECT count(*) FROM sessions")).scalar() == 0
+        said = connection.execute(
+            text("SELECT actor, details::text FROM audit WHERE action = 'user.password_reset'")
+        ).one()
+    assert said.actor.startswith("operator:")
+    assert new not in said.details
+    assert run("ops", "password", "bob@example.com").exit_code == 1
+
+
 def test_a_grant_with_a_key_is_given_once() -> None:
     """Repeating the command changes nothing; the books hold."""
     ok("ops", "account", "acme")
@@ -51,6 +76,22 @@ def test_a_grant_with_a_key_is_given_once() -> None:
         shown = ok("ops", "grant", "acme", "2.5", "--why", "welcome", "--key", "one")
         assert shown == "available\t2.500000000\n"
     assert "The books hold" in ok("books")
+
+
+def test_credits_are_in_the_audit(owner: Engine) -> None:
+    """A grant and an adjustment are there with who, how much and why, once however often their command is repeated."""
+    ok("ops", "account", "acme")
+    for _ in range(2):
+        ok("ops", "grant", "acme", "2.5", "--why", "welcome", "--key", "one")
+        ok("ops", "adjust", "acme", "-1", "--why", "a mistake", "--key", "one")
+    query = "SELECT actor, action, details->>'credits', details->>'why' FROM audit WHERE action <> 'account.opened'"
+    with owner.connect() as connection:
+        rows = [tuple(row) for row in connection.execute(text(f"{query} ORDER BY sequence"))]
+    who = accounts.operator()
+    assert rows == [
+        (who, "account.grant", "2.500000000", "welcome"),
+        (who, "account.adjust", "-1.000000000", "a mistake"),
+    ]
 
 
 def test_a_grant_finer_than_a_nano_credit_is_a_usage_error() -> None:

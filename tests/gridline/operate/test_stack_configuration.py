@@ -10,12 +10,12 @@ import pytest
 
 from gridline.errors import SettingInvalid
 from gridline.operate import postgres, secrets
-from gridline.operate.stack import ports, supervision
+from gridline.operate.stack import ports, readiness, supervision
 from gridline.operate.stack.airflow_environment import airflow_environment
 from gridline.operate.stack.initialising import setup_fingerprint
 from gridline.operate.stack.places import Places
 from gridline.operate.stack.programs import programs
-from gridline.settings import Settings
+from gridline.settings import Executor, Settings
 
 EXTERNAL: dict[str, Any] = {
     "database_url": "postgresql+psycopg://app:p@db/gridline",
@@ -102,8 +102,9 @@ def test_a_database_without_one_for_airflow_is_refused(tmp_path: Path) -> None:
     """The missing half is named before anything starts."""
     config = Settings(state_dir=tmp_path, database_url=EXTERNAL["database_url"])
     secrets.make(config)
+    Places(config).make()
     with pytest.raises(SettingInvalid, match="GRIDLINE_AIRFLOW_DATABASE_URL"):
-        programs(config)
+        supervision.write(config)
 
 
 def test_airflow_is_set_up_anew_when_something_of_it_changes(config: Settings) -> None:
@@ -150,3 +151,46 @@ def test_airflow_reaches_the_embedded_server_as_its_own_role(config: Settings) -
     url = airflow_environment(config)["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"]
     assert url.startswith(f"postgresql+psycopg://{postgres.AIRFLOW}:")
     assert url.endswith(f":{config.database_port}/airflow")
+
+
+def test_only_the_named_parts_run_here(config: Settings) -> None:
+    """GRIDLINE_PARTS splits the stack over machines: programs, ports and what is waited for are those of the part."""
+    here = replace(config, parts="engine-keeper, dashboard")
+    assert set(programs(here)) == {"engine-keeper", "dashboard"}
+    assert set(ports.ports(here)) == {"GRIDLINE_DASHBOARD_PORT"}
+    assert [one.name for one in readiness.checks(here)] == ["engine keeper", "dashboard"]
+    with pytest.raises(SettingInvalid, match=r"GRIDLINE_PARTS names engine, which .* engine-keeper, "):
+        programs(replace(config, parts="engine,api"))
+
+
+def test_a_machine_of_other_parts_needs_no_secret_of_airflow(tmp_path: Path) -> None:
+    """The dashboard's machine starts where no secret was ever made; Airflow's says which one is missing."""
+    config = Settings(state_dir=tmp_path, parts="dashboard")
+    assert programs(config)["dashboard"].environment()["GRIDLINE_API_INTERNAL_URL"] == config.public_api_url
+    with pytest.raises(SettingInvalid, match="GRIDLINE_AIRFLOW_FERNET_KEY"):
+        programs(replace(config, parts="airflow-triggerer", **EXTERNAL))["airflow-triggerer"].environment()
+
+
+def test_celery_brings_two_workers_and_needs_a_queue(config: Settings) -> None:
+    """With workers, GPU jobs have a queue of their own; without a broker nothing starts, and the setting is named."""
+    assert not any("worker" in name for name in programs(config))
+    without = replace(config, airflow_executor=Executor.CELERY)
+    with pytest.raises(SettingInvalid, match="GRIDLINE_CELERY_BROKER_URL"):
+        airflow_environment(without)
+    celery = replace(without, celery_broker_url="redis://:secret@queue:6379/0")
+    assert airflow_environment(celery)["AIRFLOW__CORE__EXECUTOR"] == "CeleryExecutor"
+    queues = {
+        name: one.argv[one.argv.index("--queues") + 1]
+        for name, one in programs(celery).items()
+        if "worker" in name
+    }
+    assert queues == {"airflow-worker": "default", "airflow-gpu-worker": "gpu"}
+
+
+@pytest.mark.parametrize(("parts", "skipped"), [("", True), ("airflow-gpu-worker", False)])
+def test_a_gpu_worker_serves_its_logs_unless_another_does(
+    config: Settings, parts: str, skipped: bool
+) -> None:
+    """On a machine of its own nobody else could serve them; beside the other worker the port is taken."""
+    celery = replace(config, airflow_executor=Executor.CELERY, celery_broker_url="redis://queue", parts=parts)
+    assert ("--skip-serve-logs" in programs(celery)["airflow-gpu-worker"].argv) == skipped

@@ -65,9 +65,12 @@ def config(state_dir: Path) -> Settings:
 
 
 @pytest.fixture
-def warden(config: Settings) -> Iterator[subprocess.Popen[bytes]]:
-    """A running warden with its programs up."""
-    environment = inherited_environment() | {"GRIDLINE_STATE_DIR": str(config.state_dir)}
+def warden(config: Settings, request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[bytes]]:
+    """A running warden with its programs up; a test's parameter names the parts of its machine."""
+    environment = inherited_environment() | {
+        "GRIDLINE_STATE_DIR": str(config.state_dir),
+        "GRIDLINE_PARTS": getattr(request, "param", ""),
+    }
     child = subprocess.Popen([sys.executable, "-c", WARDEN], cwd=ROOT, env=environment)
     everything: list[psutil.Process] = []
     try:
@@ -120,6 +123,13 @@ def test_an_orphan_is_ended_while_the_stack_runs_on(warden: subprocess.Popen[byt
     wait_for(lambda: gone(hidden))
     assert [one.cmdline()[1] for one in _named(warden.pid, "sleep")] == ["1000"]
     assert warden.poll() is None
+
+
+@pytest.mark.usefixtures("warden")
+@pytest.mark.parametrize(("warden", "made"), [("", True), ("dashboard", False)], indirect=["warden"])
+def test_secrets_are_made_where_init_runs(config: Settings, *, made: bool) -> None:
+    """On a machine of other parts they are read only: its folder of secrets may be one that nobody can write."""
+    assert config.secrets_dir.exists() is made
 
 
 def test_a_second_warden_is_refused(warden: subprocess.Popen[bytes], config: Settings) -> None:

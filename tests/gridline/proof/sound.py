@@ -21,6 +21,7 @@ from gridline.storage.objects import Store
 from tests.gridline.batches.bench import MODEL, Bench
 
 TOKENS = (10, 2)
+CHAT_NAMES = ("prompt_tokens", "completion_tokens")
 
 
 @dataclass
@@ -38,9 +39,12 @@ class SoundBench(Bench):
             incoming.finish()
         return receiving.keep(self.store, incoming, expires_after_seconds=None).id
 
-    def results(self, batch_id: str, *, delivered: int = 2) -> None:
-        """One closed segment of three lines: the first ones delivered, the others refused by the engine."""
-        usage = dict(zip(("prompt_tokens", "completion_tokens"), TOKENS, strict=True))
+    def results(self, batch_id: str, *, delivered: int = 2, names: tuple[str, str] = CHAT_NAMES) -> None:
+        """One closed segment of three lines: the first ones delivered, the others refused by the engine.
+
+        ``names`` is how the endpoint's usage calls input and output.
+        """
+        usage = dict(zip(names, TOKENS, strict=True))
         rows = [
             ResultRow(
                 line=line,
@@ -58,10 +62,10 @@ class SoundBench(Bench):
         prefix = layout.attempt_prefix(batch_id, 0, 1, f"l{batch_id}")
         self.store.put_once(layout.segment_key(prefix, 0), write_rows(rows))
 
-    def completed(self) -> str:
+    def completed(self, *, names: tuple[str, str] = CHAT_NAMES) -> str:
         """A batch that ran and ended: two lines delivered, one refused."""
         batch = self.held(lines=(3,))
-        self.results(batch.id)
+        self.results(batch.id, names=names)
         self.claim(batch, 0, lease=f"l{batch.id}", state="done")
         finishing.finish(batch.id, run_over=False)
         return batch.id

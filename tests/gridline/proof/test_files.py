@@ -31,6 +31,13 @@ def test_a_sound_platform_proves_with_its_files(sound: SoundBench) -> None:
     assert (found.broken, found.batches) == ([], 1)
 
 
+def test_the_usage_of_responses_and_messages_is_read(sound: SoundBench) -> None:
+    """A charge is computed again from whatever names the endpoint's usage has."""
+    sound.completed(names=("input_tokens", "output_tokens"))
+    found = platform.prove_with_files()
+    assert (found.broken, found.batches) == ([], 2)
+
+
 @pytest.mark.parametrize("everything", [True, False])
 def test_an_object_that_is_gone_or_cut_is_seen(sound: SoundBench, *, everything: bool) -> None:
     """A visible file without its object, or with a shorter one, is named with both sizes."""

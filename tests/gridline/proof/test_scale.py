@@ -39,7 +39,7 @@ INSERT INTO transactions (id, account_id, kind, batch_id, at, actor, why)
 INSERT INTO entries (transaction_id, book, amount_nanos)
     SELECT kind || n, CASE WHEN book LIKE 'platform%' THEN book ELSE account || book END, amount
     FROM made CROSS JOIN (VALUES ('h', ':available', -100), ('h', ':held', 100), ('s', ':held', -100),
-        ('s', ':available', 60), ('s', 'platform:revenue', 40)) legs (kind, book, amount);
+        ('s', ':available', 60), ('s', 'platform:revenue:00', 40)) legs (kind, book, amount);
 INSERT INTO holds (batch_id, account_id, amount_nanos, transaction_id, at, card)
     SELECT batch, account, 100, 'h' || n, at,
         '{{"kind": "chat", "input_price_nanos": 10, "output_price_nanos": 20}}' FROM made;
@@ -55,7 +55,7 @@ INSERT INTO attempts (batch_id, partition, number, lease_id, started_at, ended_a
 INSERT INTO leases (id, pool, account_id, batch_id, partition, granted_at, claimed_at, expires_at, released_at, outcome)
     SELECT 'lease_' || n, 'local', account, batch, 0, at, at, at, at, 'done' FROM made;
 UPDATE balances SET balance_nanos = balance_nanos - 40 * {count} WHERE book = '{account}:available';
-UPDATE balances SET balance_nanos = 40 * {count} WHERE book = 'platform:revenue';
+UPDATE balances SET balance_nanos = 40 * {count} WHERE book = 'platform:revenue:00';
 UPDATE accounts SET files_count = 2 * {count}, files_bytes = 2 * {count};
 """
 

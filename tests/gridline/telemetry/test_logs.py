@@ -65,6 +65,7 @@ def test_an_inner_id_gives_way_to_the_outer_one_even_after_an_error() -> None:
     ("text", "secret"),
     [
         ("token gl_live_AbC123xyz was used", "AbC123xyz"),
+        ("session gl_session_AbC123xyz was used", "AbC123xyz"),
         ("gl_test_AbC123xyz", "AbC123xyz"),
         ("Authorization: Bearer sk-something-else", "sk-something-else"),
         ("connect postgresql+psycopg://app:hunter2@127.0.0.1/gridline", "hunter2"),

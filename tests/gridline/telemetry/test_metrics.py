@@ -33,6 +33,7 @@ def test_no_label_can_name_a_customer() -> None:
         "result",
         "reason",
         "pool",
+        "model",  # of the catalogue
     }
 
 
@@ -53,7 +54,7 @@ def free_port() -> int:
 
 def test_serve_answers_on_loopback(free_port: int) -> None:
     """The keeper's page can be scraped at the port that was set."""
-    metrics.serve(free_port)
+    metrics.serve("127.0.0.1", free_port)
     with urllib.request.urlopen(f"http://127.0.0.1:{free_port}/metrics", timeout=5) as answer:
         assert b"gridline_keeper_leader" in answer.read()
 
@@ -61,4 +62,4 @@ def test_serve_answers_on_loopback(free_port: int) -> None:
 def test_a_port_that_nobody_can_scrape_is_refused() -> None:
     """Port 0 would bind somewhere unknown."""
     with pytest.raises(ValueError, match="got 0"):
-        metrics.serve(0)
+        metrics.serve("127.0.0.1", 0)
