@@ -16,7 +16,7 @@ PAGES_MAX = 5
 GROUPS = ("All", "Active", "Completed", "Failed", "Expired", "Cancelled")
 SIDES = (0.25, 0.75)
 HEAD = Markup(
-    '<div class="gl-row gl-head"><div>Status</div><div>Progress</div><div>What it waits for</div>'
+    '<div class="gl-row gl-head"><div>Status</div><div>Progress</div><div>{}</div>'
     '<div class="gl-right">Cost (credits)</div><div class="gl-right">Created</div></div>'
 )
 ROW = Markup(
@@ -76,15 +76,15 @@ def described(batch: Batch) -> str:
     return batch.metadata.get("description") or batch.metadata.get("name") or ""
 
 
-def draw_head() -> None:
-    """The names of the columns."""
+def draw_head(told: str = "What it waits for") -> None:
+    """The names of the columns; ``told`` is what the rows tell of their batches."""
     left, right = st.columns(SIDES)
     left.html('<div class="gl-row gl-head" style="grid-template-columns:1fr">Batch</div>')
-    right.html(str(HEAD))
+    right.html(str(HEAD.format(told)))
 
 
-def draw_row(batch: Batch, at: datetime) -> None:
-    """One batch; its id links to its page."""
+def draw_row(batch: Batch, at: datetime, told: str | None = None) -> None:
+    """One batch; its id links to its page. ``told`` goes in the place of what it waits for."""
     with st.container(key=f"row-{batch.id}"):
         left, right = st.columns(SIDES, vertical_alignment="center")
         with left:
@@ -95,14 +95,15 @@ def draw_row(batch: Batch, at: datetime) -> None:
                 if part
             )
             markup.draw(UNDER.format(under, under))
-        waits = batch.wait.reason if batch.wait else ""
+        if told is None:
+            told = batch.wait.reason if batch.wait else ""
         right.html(
             str(
                 ROW.format(
                     markup.badge(words.status(batch.status)),
                     progress(batch),
-                    waits,
-                    waits,
+                    told,
+                    told,
                     "" if batch.cost_nanos is None else figures.number(batch.cost_nanos),
                     markup.time(batch.created_at, at),
                 )

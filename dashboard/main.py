@@ -50,7 +50,8 @@ def main() -> None:
 def _pages() -> list[st.Page]:
     """Every page, in the sidebar's order. Not in sections: Streamlit's are no list to a screen reader."""
     return [
-        st.Page(HERE / "screens/batches.py", title="Batches", icon=":material/stacks:", default=True),
+        st.Page(HERE / "screens/overview.py", title="Overview", icon=":material/home:", default=True),
+        st.Page(HERE / "screens/batches.py", title="Batches", icon=":material/stacks:"),
         st.Page(HERE / "screens/new_batch.py", title="New batch", icon=":material/add_circle:"),
         st.Page(HERE / "screens/files.py", title="Files", icon=":material/draft:"),
         st.Page(HERE / "screens/fine_tuned.py", title="Fine-tuned models", icon=":material/tune:"),

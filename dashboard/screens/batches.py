@@ -2,9 +2,8 @@
 
 import streamlit as st
 
-from dashboard import figures, listing, live, markup, snippets, visitor
+from dashboard import figures, listing, live, markup
 from dashboard.listing import Listing
-from gridline.client import ClientError
 
 ROWS = 25
 
@@ -94,15 +93,11 @@ def _rows(found: Listing, wanted: int) -> None:
 def _first_run() -> None:
     with st.container(border=True):
         st.subheader("No batches yet", anchor=False)
-        st.write("Send your first one with the OpenAI SDK. It appears here as soon as it is accepted.")
-        st.page_link("screens/tokens.py", label="Make a token for it", icon=":material/key:")
-        try:
-            models = visitor.client().models()
-        except ClientError as error:
-            visitor.check_refusal(error)
-            models = ()
-        chat = next((model.id for model in models if model.kind in (None, "chat")), "<model id>")
-        st.code(snippets.first_batch(visitor.base_url(), chat), language="python", wrap_lines=True)
+        st.write("Your first one appears here as soon as it is accepted.")
+        st.page_link(
+            "screens/overview.py", label="How to send it with the OpenAI SDK", icon=":material/code:"
+        )
+        st.page_link("screens/new_batch.py", label="Send a file from here", icon=":material/add_circle:")
 
 
 def _no_match(found: Listing) -> None:

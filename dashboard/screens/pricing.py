@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def main() -> None:
     """Draw the page; it asks without any token, whoever looks."""
     if visitor.session() is None:
-        st.page_link("screens/batches.py", label="Sign in", icon=":material/login:")
+        st.page_link("screens/overview.py", label="Sign in", icon=":material/login:")
     st.title("Pricing", anchor=False)
     try:
         with Client(settings().reachable_api_url) as client:

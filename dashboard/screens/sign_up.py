@@ -2,4 +2,4 @@
 
 import streamlit as st
 
-st.switch_page("screens/batches.py")
+st.switch_page("screens/overview.py")

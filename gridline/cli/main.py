@@ -17,6 +17,7 @@ CUSTOMER = {
     "batches": "gridline.cli.batches:batches",
     "balance": "gridline.cli.account:balance",
     "usage": "gridline.cli.account:usage",
+    "requests": "gridline.cli.account:requests",
     "statement": "gridline.cli.account:statement",
     "webhooks": "gridline.cli.webhooks:webhooks",
     "open": "gridline.cli.shell:open_page",

@@ -212,6 +212,10 @@ class Client(AccessCalls):
         """What was delivered and charged by UTC day and model; ``days`` may hold ``from`` and ``to``."""
         return self._get("/gridline/v1/usage", page_of(dict), days).data
 
+    def requests(self, query: dict[str, str]) -> Page[Json]:
+        """A page of the request log; ``query`` may hold ``batch_id`` or ``day``, ``after`` and ``limit``."""
+        return self._get("/gridline/v1/requests", page_of(dict), query)
+
     def statement(self, days: dict[str, str]) -> Json:
         """Opening and closing balance with every entry between; ``days`` may hold ``from`` and ``to``."""
         return self._get("/gridline/v1/statement", dict, days)

@@ -1,12 +1,15 @@
 """The monthly budget: set by a signed-in owner, met at create and at hold, never moved by a token."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from sqlalchemy import Engine
 
 from gridline.batches.tables import Batch
+from gridline.cli.main import main
 from gridline.customers.tables import Account, Audit
 from gridline.db.work import unit_of_work
 from gridline.storage.objects import Store
@@ -38,6 +41,9 @@ def test_an_owner_sets_shows_and_removes_it(eve: Person) -> None:
         "0.000000000",
     )
     assert set_to(eve, "2.5").json() == done.json()
+    variables = {"OPENAI_BASE_URL": f"{eve.http.base_url}/openai/v1", "OPENAI_API_KEY": eve.token()["secret"]}
+    printed = CliRunner().invoke(main, ["balance", "--json"], env=variables)
+    assert json.loads(printed.stdout)["monthly_budget"] == {"limit": "2.500000000", "current": "0.000000000"}
     assert eve.http.get("/gridline/v1/account").json()["limits"]["monthly_budget"] == month
     assert eve.http.delete("/gridline/v1/budget").json() == {
         "object": "gridline.budget",

@@ -1,16 +1,19 @@
 """The request log over HTTP, in a dialect that has one."""
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import httpx
 import pytest
+from click.testing import CliRunner
 
 from api.app import create_app
 from gridline import ids
 from gridline.batches import finishing, logging_requests
 from gridline.batches.tables import Batch
+from gridline.cli.main import main
 from gridline.clock import FrozenClock
 from gridline.db.work import unit_of_work
 from gridline.storage.objects import Store
@@ -109,6 +112,28 @@ def test_the_log_is_the_accounts_own(http: httpx.Client, logged: str, bob: Custo
         assert http.get(REQUESTS, params=query).status_code == 404
     del http.headers["Authorization"]
     assert http.get(REQUESTS).status_code == 401
+
+
+def test_the_command_shows_the_log(http: httpx.Client, logged: str) -> None:
+    """`gridline requests` prints the API's objects, of a batch or a day, and says how to see more."""
+    token = http.headers["Authorization"].removeprefix("Bearer ")
+    variables = {"OPENAI_BASE_URL": f"{http.base_url}/v1", "OPENAI_API_KEY": token}
+    first = CliRunner().invoke(main, ["requests", "--batch", logged, "--limit", "1"], env=variables)
+    assert first.exit_code == 0, first.output
+    assert [json.loads(one) for one in first.stdout.splitlines()] == pages(http, batch_id=logged)[:1]
+    more = f"gridline requests --batch {logged} --after {logged}-0"
+    assert more in first.stderr
+    rest = CliRunner().invoke(main, more.split()[1:], env=variables)
+    day = CliRunner().invoke(main, ["requests", "--day", "2026-01-05"], env=variables)
+    assert day.stdout == first.stdout + rest.stdout
+
+
+def test_the_command_says_where_there_is_no_log(address: str, ann: Customer) -> None:
+    """In a dialect without one the answer is a sentence, not an address."""
+    variables = {"OPENAI_BASE_URL": f"{address}/openai/v1", "OPENAI_API_KEY": ann.token}
+    told = CliRunner().invoke(main, ["requests"], env=variables)
+    assert told.exit_code == 1
+    assert "keeps no request log" in told.stderr
 
 
 def test_where_there_is_no_log_there_is_no_such_address(ann: Customer) -> None:

@@ -16,7 +16,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.deep]
 RULES = Path(__file__).parent / "node" / "node_modules" / "axe-core" / "axe.min.js"
 SERIOUS = ("serious", "critical")
 PAGES = {
-    "/": "Available credits",
+    "/": "What went wrong last",
+    "/batches": "Updated",
     "/batch?id=" + "batch_dHalf".ljust(30, "0"): "Where its time went",
     "/batch?id=" + "batch_gMixed".ljust(30, "0"): "Failed lines",
     "/batch?id=" + "batch_hBad".ljust(30, "0"): "Problems in the input file",

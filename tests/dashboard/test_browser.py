@@ -171,8 +171,8 @@ def test_sign_in_deep_link_reload_and_sign_out(browsers: Callable[[], Browser]) 
     browser.reads("Support tickets, week 1")
     browser.one(f'a[href$="/download/{DONE}/output"]').click()
     eventually((browser.folder / f"{DONE}_output.jsonl").is_file)
-    browser.one('a[href$="/"]').click()
-    browser.reads("Available credits")
+    browser.one('a[href$="/batches"]').click()
+    browser.reads("Cost (credits)")
     browser.one(f'a[href*="id={HALF}"]').click()
     browser.reads("GSM8K, test split")
     assert browser.driver.current_url == f"{browser.url}/batch?id={HALF}"
@@ -213,7 +213,7 @@ def test_the_list_follows_without_piling_up(
     """A new balance and a new batch appear without a click, each once."""
     alice = served[1].accounts[scripted.ALICE]
     browser = browsers()
-    browser.open("/")
+    browser.open("/batches")
     browser.sign_in(scripted.ALICE)
     browser.reads("87.4129604")
     balance = dict(alice.shown["balance"])
@@ -232,8 +232,8 @@ def test_the_list_follows_without_piling_up(
 def test_two_browsers_keep_apart(browsers: Callable[[], Browser]) -> None:
     """Two customers of one server see their own account, whoever looks at whose link."""
     alice, bob = browsers(), browsers()
-    alice.open("/")
-    bob.open("/")
+    alice.open("/batches")
+    bob.open("/batches")
     alice.sign_in(scripted.ALICE)
     bob.sign_in(scripted.BOB)
     alice.reads("Alice Analytics")

@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 import pytest
 import streamlit
 
-from dashboard import figures, sessions, words
+from dashboard import figures, overview, sessions, words
 from dashboard.entrance import PROBLEM
+from gridline.client import Account, Batch
 from gridline.settings import settings
 from tests.dashboard import scripted
 from tests.dashboard.conftest import Visits, text_of, texts
@@ -26,7 +27,7 @@ def batch_id(name: str) -> str:
     return f"batch_{name}".ljust(30, "0")
 
 
-@pytest.mark.parametrize("screen", ["", "batch", "account"])
+@pytest.mark.parametrize("screen", ["", "batches", "batch", "account"])
 def test_nothing_is_read_or_shown_before_signing_in(visits: Visits, api: FakeAPI, screen: str) -> None:
     """Without a session every address shows the sign-in form and no call is made."""
     page = visits.of(None).run(screen, id=batch_id("fDone"))
@@ -44,8 +45,8 @@ def test_the_form_brings_back_to_the_address_that_was_asked_for(visits: Visits) 
 
 
 def test_the_list_shows_balance_status_progress_reason_and_cost(visits: Visits) -> None:
-    """The first page answers what is running, why it waits and what it cost, with units."""
-    page = visits.of(scripted.ALICE).run()
+    """The list answers what is running, why it waits and what it cost, with units."""
+    page = visits.of(scripted.ALICE).run("batches")
     numbers = {one.label: one.value for one in page.metric}
     assert numbers == {
         "Available credits": "87.4129604",
@@ -66,17 +67,28 @@ def test_the_list_shows_balance_status_progress_reason_and_cost(visits: Visits) 
 
 def test_filters_come_from_the_address(visits: Visits) -> None:
     """A shared link opens the list as it was filtered."""
-    page = visits.of(scripted.ALICE).run(status="Failed", search="nogpu")
+    page = visits.of(scripted.ALICE).run("batches", status="Failed", search="nogpu")
     shown = text_of(page)
     assert batch_id("iNoGpu") in shown
     assert batch_id("hBad") not in shown
     assert batch_id("fDone") not in shown
 
 
-def test_an_account_without_batches_is_shown_how_to_send_one(visits: Visits) -> None:
-    """The first empty state: a snippet that can be run as it is, but for the token."""
-    page = visits.of(scripted.NEWCOMER).run()
+def test_the_list_of_an_account_without_batches_leads_to_the_first(visits: Visits) -> None:
+    """The first empty state: where it says how to send one, and where one is sent from the browser."""
+    page = visits.of(scripted.NEWCOMER).run("batches")
     assert "No batches yet" in text_of(page)
+    links = [one.proto.page for one in page.main if one.type == "page_link"]
+    assert links == ["", "new_batch"]
+
+
+def test_a_new_account_is_shown_how_to_send_a_batch(visits: Visits) -> None:
+    """The overview's first steps: which are done, and a snippet that can be run as it is, but for the token."""
+    page = visits.of(scripted.NEWCOMER).run()
+    shown = text_of(page)
+    assert "1. Make an API token (done)" in shown
+    assert "3. Send a batch</strong>" in shown
+    assert "Nothing runs or waits at the moment." in shown
     code = page.code[0].value
     compile(code, "snippet", "exec")
     assert scripted.CHAT in code
@@ -86,17 +98,46 @@ def test_an_account_without_batches_is_shown_how_to_send_one(visits: Visits) -> 
 
 def test_filters_that_match_nothing_can_be_cleared(visits: Visits) -> None:
     """The second empty state says what was searched and brings everything back in one click."""
-    page = visits.of(scripted.ALICE).run(search="no such thing")
+    page = visits.of(scripted.ALICE).run("batches", search="no such thing")
     assert "Searched all 12 batches" in text_of(page)
     page.button[0].click().run()
     assert batch_id("fDone") in text_of(page)
+
+
+def test_the_overview_shows_credit_what_runs_and_what_went_wrong(visits: Visits) -> None:
+    """The first page: the month's charges beside the balance, open batches with their reasons, and the last failures."""
+    page = visits.of(scripted.ALICE).run()
+    numbers = {one.label: one.value for one in page.metric}
+    assert numbers | {"Available credits": "87.4129604", "Held credits": "0.018512"} == numbers
+    assert float(numbers["Spent this month"]) > 0
+    shown = text_of(page)
+    assert "Your first batch" not in shown
+    assert "All GPUs that serve this model are busy" in shown
+    assert "lines failed: the batch" in shown
+    links = [one.proto.query_string for one in page.main if one.type == "page_link"]
+    assert f"id={batch_id('dHalf')}" in links
+    assert f"id={batch_id('fDone')}" not in links
+
+
+@pytest.mark.parametrize(
+    ("token", "credit", "batches", "done"),
+    [(False, 0, 0, "000"), (True, 0, 0, "100"), (True, 5, 0, "110"), (True, 0, 1, "111")],
+)
+def test_the_first_steps_are_ticked_as_they_are_done(
+    token: bool, credit: int, batches: int, done: str
+) -> None:
+    """A token, credit, a batch; who has a held batch had credit, whatever is left of it."""
+    account = Account("acct", "", credit, 0, {})
+    held = Batch.from_json(ALICES[batch_id("dHalf")])
+    found = overview.steps(account, [held] * batches, has_token=token)
+    assert "".join(str(int(one.done)) for one in found) == done
 
 
 def test_an_api_that_cannot_answer_is_no_traceback(visits: Visits, api: FakeAPI) -> None:
     """The third empty state: the API's sentence, the request id, and a way to try again that works."""
     visit = visits.of(scripted.ALICE)
     api.broken = 503
-    page = visit.run()
+    page = visit.run("batches")
     assert "The database is away for now." in text_of(page)
     assert "Request id: req_fake" in text_of(page)
     api.broken = None
@@ -138,7 +179,9 @@ def test_a_batch_explains_itself(visits: Visits, name: str, expected: list[str])
         assert text in shown, text
 
 
-@pytest.mark.parametrize(("screen", "name"), [("", ""), ("batch", "hBad"), ("batch", "iNoGpu")])
+@pytest.mark.parametrize(
+    ("screen", "name"), [("", ""), ("batches", ""), ("batch", "hBad"), ("batch", "iNoGpu")]
+)
 def test_a_customers_text_is_never_markup(visits: Visits, screen: str, name: str) -> None:
     """File names, descriptions and messages appear as written: escaped in HTML, never in Markdown."""
     page = visits.of(scripted.ALICE).run(screen, id=batch_id(name))
@@ -164,12 +207,12 @@ def test_foreign_and_missing_batches_look_the_same(visits: Visits, wanted: str) 
 def test_two_accounts_never_see_each_others_rows(visits: Visits) -> None:
     """Two browsers in one server, interleaved: each page holds its own account's batches and credit only."""
     alice, bob = visits.of(scripted.ALICE), visits.of(scripted.BOB)
-    for screen in ["batches", "account", "batches", "batch", "batches"] * 2:
+    for screen in ["batches", "account", "overview", "batch", "batches"] * 2:
         hers, his = text_of(alice.run(screen, id="")), text_of(bob.run(screen, id=""))
         assert "Bob" not in hers
         assert "Alice" not in his
         assert "87.4129604" not in his
-        if not screen:
+        if screen == "batches":
             assert "Support tickets" in hers
             assert "secret batch" in his
             assert "Support tickets" not in his

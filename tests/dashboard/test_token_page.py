@@ -88,7 +88,7 @@ def test_who_signed_in_with_a_token_is_told_why_not(visits: Visits, api: FakeAPI
 
 
 def test_who_is_signed_in_is_not_asked_to_sign_up(visits: Visits) -> None:
-    """The page for signing up leads a signed-in visitor to the batches."""
+    """The page for signing up leads a signed-in visitor to the first page."""
     page = visits.user(ANN).run("sign_up")
-    assert page.title[0].value == "Batches"
+    assert page.title[0].value == "Overview"
     assert ANN in text_of(page)

@@ -96,10 +96,10 @@ def arrives(query: dict[str, Any] | None) -> bool:
     return set(query or {}) <= {name for name, _ in parse_qsl(urlsplit(sent).query, keep_blank_values=True)}
 
 
-@pytest.mark.parametrize("query", [{"to": "2026-01-05", "one": nothing} for nothing in (None, [], {})])
-def test_a_parameter_that_is_not_sent_proves_nothing(query: dict[str, Any]) -> None:
+@pytest.mark.parametrize("nothing", [None, [], {}])
+def test_a_parameter_that_is_not_sent_proves_nothing(nothing: Any) -> None:
     """Where a forbidden parameter vanishes from the address, the answer may be good; what is sent is held to."""
-    assert not arrives(query)
+    assert not arrives({"to": "2026-01-05", "one": nothing})
     assert arrives({"to": "2026-01-05", "one": "", "two": ["a", "b"]})
 
 

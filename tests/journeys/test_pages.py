@@ -16,7 +16,8 @@ pytestmark = [pytest.mark.stack, pytest.mark.browser, pytest.mark.timeout(600)]
 EMAIL = "ann@pages.example"
 QUESTIONS = ("What is the capital of France?", "Write one sentence about the sea.")
 HEADINGS = {
-    "/": "Batches",
+    "/": "Overview",
+    "/batches": "Batches",
     "/new_batch": "New batch",
     "/files": "Files",
     "/fine_tuned": "Fine-tuned models",
