@@ -97,9 +97,10 @@ trials: environments-dev ## Kills of every process, the runbooks, Celery workers
 .PHONY: conformance
 conformance: export CONFORMANCE_BASE_URL := $(or $(BASE_URL),$(CONFORMANCE_BASE_URL))
 conformance: export CONFORMANCE_TOKEN := $(or $(TOKEN),$(CONFORMANCE_TOKEN))
+conformance: export CONFORMANCE_PROFILE := $(or $(PROFILE),$(CONFORMANCE_PROFILE))
 conformance: export CONFORMANCE_OTHER_TOKEN := $(or $(OTHER_TOKEN),$(CONFORMANCE_OTHER_TOKEN))
-conformance: $(if $(BASE_URL)$(CONFORMANCE_BASE_URL),,environments-dev) conformance-clients ## Both official SDKs and every reported fault, on a stack of its own or at BASE_URL=… (TOKEN=…)
-	@$(RUN) pytest -q -m conformance $(if $(BASE_URL)$(CONFORMANCE_BASE_URL),tests/conformance,--write-conformance $(T))
+conformance: $(if $(BASE_URL)$(CONFORMANCE_BASE_URL),,environments-dev) conformance-clients ## Both official SDKs and every reported fault, on a stack of its own (PROFILE=gridport: in that dialect) or at BASE_URL=… (TOKEN=…)
+	@$(RUN) pytest -q -m conformance $(if $(BASE_URL)$(CONFORMANCE_BASE_URL),tests/conformance,--write-conformance $(if $(CONFORMANCE_PROFILE),tests/conformance,$(T)))
 
 # The old openai-python, and openai-node.
 .PHONY: conformance-clients

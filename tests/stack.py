@@ -26,6 +26,7 @@ from supervisor.xmlrpc import SupervisorTransport
 from gridline.operate.secrets import AIRFLOW_ADMIN_PASSWORD, AIRFLOW_ADMIN_USER
 from gridline.operate.stack.places import Places
 from gridline.operate.stack.process_control import die_with_parent
+from gridline.profiles.profile import load
 from gridline.settings import ROOT, Settings, inherited_environment, read_settings
 
 CHAT = "smollm2-135m-instruct"
@@ -63,8 +64,8 @@ def chat_line(number: int, text: str, *, tokens: int = 24, **body: Any) -> dict[
 
 
 def long_lines(how_many: int) -> list[dict[str, Any]]:
-    """Chat lines that the engine runs all at once and ends one after the other: each writes a token more than the last."""
-    return [chat_line(n, f"Tell a long story about {n} ships.", tokens=8 + n) for n in range(how_many)]
+    """Chat lines that the engine runs all at once and ends one after the other: each writes some tokens more than the last."""
+    return [chat_line(n, f"Tell a long story about {n} ships.", tokens=8 + 6 * n) for n in range(how_many)]
 
 
 def embedding_line(number: int, text: str) -> dict[str, Any]:
@@ -138,7 +139,7 @@ class Stack:
         shown = dict(line.split("\t") for line in self.gridline("ops", "account", name).splitlines())
         self.gridline("ops", "grant", name, credits_, "--why", "test", "--key", "test")
         token = self.gridline("ops", "token", name).strip()
-        base = f"{self.config.public_api_url}/openai/v1"
+        base = f"{self.config.public_api_url}{load(self.config.profile).base_paths[0]}"
         sdk = self.held.enter_context(OpenAI(base_url=base, api_key=token, timeout=60, max_retries=0))
         return Customer(shown["account"], name, token, self.config.public_api_url, sdk)
 

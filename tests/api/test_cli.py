@@ -1,12 +1,9 @@
 """The customer's commands against the live API: in a pipe, and in a terminal of their own."""
 
 import json
-import os
-import pty
 import signal
 import subprocess
 import sys
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +21,7 @@ from gridline.storage.objects import Store
 from tests.api.commanding import Run, run
 from tests.api.conftest import LINES, Customer, end, line
 from tests.gridline.batches.bench import Bench
+from tests.terminal import Terminal
 
 __all__ = ["run"]
 
@@ -169,65 +167,16 @@ def test_a_foreign_batch_is_not_found(run: Run, bob: Customer) -> None:
         assert "No batch found" in run("batches", command, batch, *words, status=1).stderr
 
 
-# What runs in a background job inherits that Ctrl-C is ignored; a person's shell ignores it for nobody.
-AS_A_PERSON = (
-    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    "from gridline.cli.main import main; main(prog_name='gridline')"
-)
-
-
-class Terminal:
-    """A command in a pseudo-terminal of its own, as a person runs it."""
-
-    def __init__(self, address: str, token: str, *words: str) -> None:
-        self._here, there = pty.openpty()
-        variables = {
-            **os.environ, "OPENAI_BASE_URL": address, "OPENAI_API_KEY": token, "TERM": "xterm", "COLUMNS": "120",
-        }  # fmt: skip
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", AS_A_PERSON, *words],
-            stdin=there, stdout=there, stderr=there, env=variables, start_new_session=True,
-        )  # fmt: skip
-        os.close(there)
-        os.set_blocking(self._here, False)
-        self.seen = ""
-
-    def until(self, words: str, *, seconds: float = 60) -> None:
-        """Read on until it shows these words."""
-        limit = time.monotonic() + seconds
-        while words not in self.seen:
-            assert time.monotonic() < limit, self.seen
-            self._read()
-            time.sleep(0.02)
-
-    def end(self) -> int:
-        """Wait for its end and read what is left; its exit status."""
-        limit = time.monotonic() + 60
-        while self.process.poll() is None:
-            assert time.monotonic() < limit, self.seen
-            self._read()
-            time.sleep(0.02)
-        self._read()
-        os.close(self._here)
-        return self.process.returncode
-
-    def type(self, text: str) -> None:
-        """As from a keyboard."""
-        os.write(self._here, text.encode())
-
-    def _read(self) -> None:
-        try:
-            self.seen += os.read(self._here, 1 << 16).decode(errors="replace")
-        except (BlockingIOError, OSError):
-            # Nothing more for now, or the other end is closed.
-            return
+def in_terminal(address: str, customer: Customer, *words: str) -> Terminal:
+    """A command of the customer's."""
+    return Terminal({"OPENAI_BASE_URL": address, "OPENAI_API_KEY": customer.token}, *words)
 
 
 @pytest.mark.programs
 def test_a_session_in_a_terminal(address: str, ann: Customer) -> None:
     """Tables instead of JSON, a question before a cancel, and Ctrl-C that leaves the batch and says how to come back."""
     batch = str(ann.batch(ann.file(line("a")), metadata={"description": "red \x1b[31mcolour"})["id"])
-    shown = Terminal(address, ann.token, "batches", "list")
+    shown = in_terminal(address, ann, "batches", "list")
     assert shown.end() == 0
     assert batch in shown.seen
     assert "description" in shown.seen
@@ -235,13 +184,13 @@ def test_a_session_in_a_terminal(address: str, ann: Customer) -> None:
     # What a customer named moves nothing on a terminal.
     assert "\x1b[31mcolour" not in shown.seen
 
-    watched = Terminal(address, ann.token, "batches", "watch", batch)
+    watched = in_terminal(address, ann, "batches", "watch", batch)
     watched.until("validating")
     watched.process.send_signal(signal.SIGINT)
     assert watched.end() == 130
     assert f"gridline batches watch {batch}" in watched.seen
 
-    kept = Terminal(address, ann.token, "batches", "cancel", batch)
+    kept = in_terminal(address, ann, "batches", "cancel", batch)
     kept.until("will be charged")
     kept.type("n\n")
     assert kept.end() == 1

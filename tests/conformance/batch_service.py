@@ -8,6 +8,8 @@ from typing import Any
 
 import httpx
 
+from tests.conformance.dialect import Dialect
+
 CHAT_ENDPOINT = "/v1/chat/completions"
 EMBEDDINGS_ENDPOINT = "/v1/embeddings"
 ENDED = {"completed", "failed", "expired", "cancelled"}
@@ -67,6 +69,7 @@ class Service:
     chat_context: int = 8192
     dimensions: int = 0
     embedding_context: int = 0
+    dialect: Dialect = Dialect()
     http: httpx.Client = field(init=False, repr=False)
     uploaded: list[str] = field(default_factory=list, init=False, repr=False)
 
@@ -81,9 +84,22 @@ class Service:
         return {"custom_id": custom_id, "method": "POST", "url": CHAT_ENDPOINT, "body": asked | body}
 
     def story_lines(self, many: int) -> list[dict[str, Any]]:
-        """Lines that end one after the other, also where the engine runs all at once: each writes one token more."""
+        """Lines that end one after the other, also where a fast engine runs all at once: each writes a sentence more.
+
+        The last one keeps the engine busy for longer than results stay unseen, so that polls see the batch halfway.
+        """
         story = [{"role": "user", "content": "Tell a long story about ships."}]
-        return [self.chat_line(str(number), messages=story, max_tokens=4 + number) for number in range(many)]
+        return [
+            self.chat_line(str(number), messages=story, max_tokens=4 + 24 * number) for number in range(many)
+        ]
+
+    def lines_to_stop(self, many: int) -> list[dict[str, Any]]:
+        """Lines to be stopped midway: most end soon, and the last eighty keep any engine busy beyond a stop's grace."""
+        story = [{"role": "user", "content": "Tell a long story about ships."}]
+        quick = [self.chat_line(str(number), max_tokens=8) for number in range(many - 80)]
+        return quick + [
+            self.chat_line(str(number), messages=story, max_tokens=1_000) for number in range(many - 80, many)
+        ]
 
     def embedding_line(self, custom_id: Any, text: Any, **body: Any) -> dict[str, Any]:
         """The line ``E`` of the cases: one embeddings request, with these keys of its body on top."""
@@ -131,6 +147,14 @@ class Service:
         answer = self.http.get(f"/batches/{batch_id}")
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
+
+    def facts(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """What a platform of ours knows of a batch beyond OpenAI's keys, whatever its dialect shows; {} elsewhere."""
+        if not self.dialect.name:
+            return {}
+        answer = self.http.get(httpx.URL(self.base_url).join(f"/gridline/v1/batches/{batch['id']}"))
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json()["explanation"])
 
     def polls(
         self, batch_id: str, *, seconds: float = 300, every: float = POLL_SECONDS

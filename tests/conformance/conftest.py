@@ -2,7 +2,8 @@
 
 Read from the environment, since a command line shows in process lists:
 ``CONFORMANCE_BASE_URL`` with ``CONFORMANCE_TOKEN`` (and ``CONFORMANCE_OTHER_TOKEN`` of a second account) name a service;
-``CONFORMANCE_STACK=running`` means the stack that ``make up`` started. ``CONFORMANCE_CHAT`` and
+``CONFORMANCE_STACK=running`` means the stack that ``make up`` started; ``CONFORMANCE_PROFILE`` names the dialect that
+a stack of the suite's own speaks, if it is not the default. ``CONFORMANCE_CHAT`` and
 ``CONFORMANCE_EMBEDDING`` name models; without them the service's list of models tells.
 """
 
@@ -16,11 +17,12 @@ from typing import Any
 import httpx
 import pytest
 
-from gridline.settings import inherited_environment, read_settings
+from gridline.settings import Settings, inherited_environment, read_settings
 from tests.conformance.batch_service import CHAT_ENDPOINT, EMBEDDINGS_ENDPOINT, Secret, Service
+from tests.conformance.dialect import spoken_at
 from tests.conformance.page import Results
 from tests.conformance.walks import CLIENTS, Client, lay_out, report, start
-from tests.stack import Stack
+from tests.stack import Stack, running_stack
 
 HERE = Path(__file__).parent
 RESULTS = Results()
@@ -53,7 +55,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Write the page of the suite, if that was asked for."""
     if config.getoption("--write-conformance"):
-        terminalreporter.write_line(RESULTS.write())
+        terminalreporter.write_line(RESULTS.write(given("PROFILE") or Settings().profile))
 
 
 def given(name: str) -> str:
@@ -103,12 +105,16 @@ def operator(request: pytest.FixtureRequest) -> Iterator[Stack]:
         with ExitStack() as held:
             yield Stack(environment, read_settings(environment), held)
         return
+    if given("PROFILE"):
+        with running_stack(added={"GRIDLINE_PROFILE": given("PROFILE")}) as one:
+            yield one
+        return
     yield request.getfixturevalue("stack")
 
 
 def joined(base_url: str, token: str) -> Service:
     """A customer of the service."""
-    one = Service(base_url, token, **models(base_url, token))
+    one = Service(base_url, token, dialect=spoken_at(base_url), **models(base_url, token))
     CUSTOMERS.append(one)
     return one
 
@@ -119,7 +125,7 @@ def fresh(operator: Stack) -> Callable[[], Service]:
 
     def make() -> Service:
         one = operator.customer(f"conformance-{secrets.token_hex(4)}")
-        return joined(f"{one.url}/openai/v1", Secret(one.token))
+        return joined(str(one.openai.base_url).rstrip("/"), Secret(one.token))
 
     return make
 
@@ -131,7 +137,7 @@ def roomy(operator: Stack) -> Callable[[], Service]:
     def make() -> Service:
         one = operator.customer(f"conformance-{secrets.token_hex(4)}")
         operator.rows(RAISE_LIMITS, one.id)
-        return joined(f"{one.url}/openai/v1", Secret(one.token))
+        return joined(str(one.openai.base_url).rstrip("/"), Secret(one.token))
 
     return make
 

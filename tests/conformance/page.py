@@ -10,7 +10,9 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PAGE = ROOT / "docs" / "conformance.md"
+PROFILES = ROOT / "gridline" / "profiles"
 PASSED = "passed"
+NOT_RUN = "not run"
 SECTIONS = {
     "clients": "The whole way, with each SDK",
     "airflow": "Airflow's own provider",
@@ -27,7 +29,8 @@ _INTRODUCTION = """\
 # Conformance
 
 What this platform was held against, and what came of it: the suite in `tests/conformance`, which acts as customers do,
-over HTTP. `make conformance` runs it on a real stack (PostgreSQL, Airflow, vLLM) and writes this page when all of it passed.
+over HTTP. `make conformance` runs it on a real stack (PostgreSQL, Airflow, vLLM), `make conformance PROFILE=gridport` on one
+that speaks another [dialect](dialects.md); when all of it passed, the run writes its column of this page.
 Most cases are faults that users of other batch services reported; each names its sources.
 
 Clients: {clients}.
@@ -40,6 +43,14 @@ make conformance BASE_URL=https://batch.example/v1
 Models are taken from the service's list if it says which endpoints they serve; else name them: `CONFORMANCE_CHAT=…`,
 `CONFORMANCE_EMBEDDING=…`. What needs the operator's side is skipped there. The suite's account should have room for
 ten open batches and several hundred calls a minute.
+
+## What the dialects change
+The cases are the same for every dialect: each asks the platform what it takes (`GET /gridline/v1/platform`) and is held to that.
+In these the right answer is another one:
+
+| case | {dialects} | why |
+|---|{rule}---|
+{differences}
 """
 
 
@@ -117,9 +128,14 @@ def clients() -> list[str]:
     return [*python, f"openai-node {node}", *airflow, "plain HTTP"]
 
 
-def render(results: dict[str, str]) -> str:
-    """The page, with the result of each test by its name."""
-    known, lines = sources(), [_INTRODUCTION.format(clients=", ".join(clients()))]
+def dialects() -> list[str]:
+    """The dialects that come with the platform, each a column of the page."""
+    return sorted(one.stem for one in PROFILES.glob("*.toml"))
+
+
+def render(results: dict[str, dict[str, str]]) -> str:
+    """The page, with the result of each test by dialect and by its name."""
+    known, lines = sources(), [_introduction()]
     every = cases()
     for section, title in SECTIONS.items():
         shown = [one for one in every if one.section == section]
@@ -129,15 +145,53 @@ def render(results: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
-def _table(shown: list[Case], results: dict[str, str], known: dict[str, str] | None) -> list[str]:
-    if known is None:
-        rows = ["| promise | with | result |", "|---|---|---|"]
-        return rows + [f"| {one.title} | {one.client} | {results[one.name]} |" for one in shown]
-    rows = ["| case | promise | with | result | reported in |", "|---|---|---|---|---|"]
-    return rows + [
-        f"| {one.number} | {one.title} | {one.client} | {results[one.name]} | {known.get(one.number, '')} |"
-        for one in shown
+def _introduction() -> str:
+    changed: list[dict[str, str]] = tomllib.loads((HERE / "differences.toml").read_text())["differences"]
+    rows = [_row(one["case"], *(one[name] for name in dialects()), one["why"]) for one in changed]
+    return _INTRODUCTION.format(
+        clients=", ".join(clients()),
+        dialects=" | ".join(dialects()),
+        rule="---|" * len(dialects()),
+        differences="\n".join(rows),
+    )
+
+
+def _table(shown: list[Case], results: dict[str, dict[str, str]], known: dict[str, str] | None) -> list[str]:
+    numbered = known is not None
+    head = ["case"] * numbered + ["promise", "with", *dialects()] + ["reported in"] * numbered
+    rows = [_row(*head), "|" + "---|" * len(head)]
+    for one in shown:
+        cells = [
+            one.title,
+            one.client,
+            *(results.get(name, {}).get(one.name, NOT_RUN) for name in dialects()),
+        ]
+        rows.append(_row(*([one.number, *cells, known.get(one.number, "")] if known is not None else cells)))
+    return rows
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _told() -> dict[str, dict[str, str]]:
+    """The results that stand on the page, by dialect and test; a promise that was reworded has none."""
+    found: dict[str, dict[str, str]] = {name: {} for name in dialects()}
+    rows = [
+        [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        for line in PAGE.read_text().splitlines()
+        if line.startswith("|")
     ]
+    by_title = {one.title: one.name for one in cases()}
+    columns: list[str] = []
+    for row in rows:
+        if "promise" in row:
+            columns = row
+        elif columns and len(row) == len(columns):
+            test = by_title.get(row[columns.index("promise")])
+            for name in found.keys() & set(columns) if test else ():
+                found[name][str(test)] = row[columns.index(name)]
+    return found
 
 
 class Results:
@@ -150,8 +204,8 @@ class Results:
         """Note the outcome of a test or of one of its parts."""
         self._found.setdefault(name.partition("[")[0], set()).add(outcome)
 
-    def write(self) -> str:
-        """Write the page if every case passed; says what was done."""
+    def write(self, dialect: str) -> str:
+        """Write the dialect's column of the page if every case passed; says what was done."""
         results = {
             name: PASSED if found == {PASSED} else "/".join(sorted(found))
             for name, found in self._found.items()
@@ -159,5 +213,5 @@ class Results:
         not_passed = [one.name for one in cases() if results.get(one.name) != PASSED]
         if not_passed:
             return f"docs/conformance.md is left as it was; not passed or not run: {', '.join(not_passed)}"
-        PAGE.write_text(render(results))
-        return f"docs/conformance.md written: {len(results)} cases passed"
+        PAGE.write_text(render(_told() | {dialect: results}))
+        return f"docs/conformance.md written: {len(results)} cases passed in the dialect {dialect}"

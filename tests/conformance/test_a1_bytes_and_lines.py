@@ -77,8 +77,10 @@ def test_case_05_lines_of_another_service_are_explained(service: Service) -> Non
 
 
 def test_case_05_a_poll_stays_small_whatever_is_wrong(service: Service) -> None:
-    """Fifty thousand bad lines are listed up to a hundred, and a look at the batch stays below 100 kB."""
-    lines = [f'{{"custom_id":"c{number}","params":{{}}}}' for number in range(50_000)]
+    """As many bad lines as a file may have are listed up to a hundred, and a look at the batch stays below 100 kB."""
+    lines = [
+        f'{{"custom_id":"c{number}","params":{{}}}}' for number in range(service.dialect.file_requests_max)
+    ]
     batch = service.created(lines)
     errors = service.errors_of(batch["id"], seconds=180)
     assert [one["line"] for one in errors][:100] == list(range(1, 101))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.batch_service import EMBEDDINGS_ENDPOINT, Service, refused
-from tests.conformance.watching import by_line, refusals
+from tests.conformance.watching import by_line, failures, refusals
 from tests.stack import Stack
 
 WRONG_URLS = (
@@ -21,7 +21,6 @@ WRONG_URLS = (
 )
 UNSUPPORTED: dict[str, Any] = {
     "stream_options": {"include_usage": True},
-    "store": True,
     "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}],
     "tool_choice": "auto",
     "parallel_tool_calls": True,
@@ -59,7 +58,8 @@ def test_case_32_urls_and_methods_that_do_not_fit(service: Service) -> None:
 def test_case_32_endpoints_that_are_not_served(service: Service) -> None:
     """An endpoint that is not served is a 400 at create that lists those that are."""
     file_id = service.file([service.chat_line("a")])
-    for endpoint in ("/v1/responses", "/v1/nothing", "/chat/completions", "/v1/chat/completions/", ""):
+    strange = {"/v1/responses", "/v1/nothing", "/chat/completions", "/v1/chat/completions/", ""}
+    for endpoint in sorted(strange.difference(service.dialect.endpoints)):
         error = refused(service.create(file_id, endpoint), 400, code="invalid_value", param="endpoint")
         assert EMBEDDINGS_ENDPOINT in error["message"]
     refused(service.create(file_id, None), 400, param="endpoint")
@@ -82,6 +82,18 @@ def test_case_33_unsupported_parameters(service: Service) -> None:
     ]
     ended = service.run([service.chat_line(str(number), **body) for number, body in enumerate(passing)])
     assert len(ended.out) == len(passing)
+
+
+def test_case_33_stored_responses(service: Service) -> None:
+    """`store: true` is never ignored: its file fails at validation, or where the dialect says so the line alone."""
+    lines = [service.chat_line("stored", store=True), service.chat_line("good")]
+    if service.dialect.storing_fails == "file":
+        (error,) = service.expect_fail(lines)
+        assert (error["line"], error["code"], error["param"]) == (1, "invalid_request", "body.store")
+        return
+    ended = service.run(lines)
+    assert failures(ended) == {"stored": "permission_denied"}
+    assert [one["custom_id"] for one in ended.out] == ["good"]
 
 
 @pytest.mark.parametrize("metadata", [

@@ -25,7 +25,7 @@ STOP_AT_ONCE = [" ", "\n", ".", ","]
 def check_hold(service: Service, ended: Ended, *, output_tokens: int) -> None:
     """The hold is made for the prompts and this many tokens written, where the service shows holds and prices."""
     rates = prices(service, service.chat)
-    hold = ended.batch.get("gridline", {}).get("hold")
+    hold = service.facts(ended.batch).get("hold")
     if rates is None or hold is None:
         return
     nanos = ended.batch["usage"]["input_tokens"] * rates[0] + output_tokens * rates[1]

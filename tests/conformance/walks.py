@@ -10,7 +10,6 @@ from gridline.settings import ROOT, inherited_environment
 from tests.conformance.batch_service import CHAT_ENDPOINT, Service, jsonl
 
 HERE = Path(__file__).parent
-FILE_BYTES_MAX = 200_000_000
 OPENAI_SCALARS = ["id", "object", "created_at", "expires_at"]
 PATHS = {
     "file": [*OPENAI_SCALARS, "bytes", "filename", "purpose", "status", "status_details"],
@@ -70,7 +69,7 @@ def lay_out(folder: Path, service: Service) -> None:
     with (folder / "too_large.jsonl").open("wb") as too_large:
         line = jsonl([good[0]])
         too_large.write(line)
-        too_large.write(b" " * (FILE_BYTES_MAX + 1 - len(line)))
+        too_large.write(b" " * (service.dialect.file_bytes_max + 1 - len(line)))
 
 
 def start(client: Client, folder: Path, service: Service, crowded_key: str) -> "subprocess.Popen[bytes]":
@@ -81,6 +80,7 @@ def start(client: Client, folder: Path, service: Service, crowded_key: str) -> "
         "WALK_FOLDER": str(folder),
         "WALK_CHAT": service.chat,
         "WALK_EMBEDDING": service.embedding,
+        "WALK_LONGEST_WINDOW": service.dialect.windows[-1],
         "WALK_CROWDED_KEY": crowded_key,
     }
     return subprocess.Popen(client.command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -19,6 +19,7 @@ import openai
 
 FOLDER = Path(os.environ["WALK_FOLDER"])
 CHAT, EMBEDDING = os.environ["WALK_CHAT"], os.environ["WALK_EMBEDDING"]
+LONGEST = os.environ["WALK_LONGEST_WINDOW"]
 CROWDED_KEY = os.environ.get("WALK_CROWDED_KEY", "")
 PATHS: dict[str, list[str]] = json.loads((FOLDER / "paths.json").read_text())
 ENDED = {"completed", "failed", "expired", "cancelled"}
@@ -202,12 +203,12 @@ def results(batch: Any) -> dict[str, Any]:
 
 
 def walk_batches() -> dict[str, Any]:
-    """A chat batch, an embeddings batch with 72 hours, a cancelled one, a bad one, and one whose answer was lost."""
+    """A chat batch, an embeddings batch with the longest window, a cancelled one, a bad one, and one whose answer was lost."""
     begun = time.monotonic()
     chat = create("chat.jsonl")
     create_seconds = time.monotonic() - begun
     in_use = refusal(lambda: CLIENT.files.delete(chat.input_file_id))
-    embeddings = create("embeddings.jsonl", "/v1/embeddings", extra_body={"completion_window": "72h"})
+    embeddings = create("embeddings.jsonl", "/v1/embeddings", extra_body={"completion_window": LONGEST})
     cancelled = create("chat.jsonl")
     cancelling = CLIENT.batches.cancel(cancelled.id)
     bad = create("bad.jsonl")

@@ -196,13 +196,13 @@ async function results(batch) {
   return { batch: seen(batch, "batch"), lines };
 }
 
-// A chat batch, an embeddings batch with 72 hours, a cancelled one, a bad one, and one whose answer was lost.
+// A chat batch, an embeddings batch with the longest window, a cancelled one, a bad one, and one whose answer was lost.
 async function walkBatches() {
   const begun = now();
   const chat = await create("chat.jsonl");
   const createSeconds = now() - begun;
   const inUse = await refusal(() => client.files.delete(chat.input_file_id));
-  const embeddings = await create("embeddings.jsonl", { endpoint: "/v1/embeddings", window: "72h" });
+  const embeddings = await create("embeddings.jsonl", { endpoint: "/v1/embeddings", window: process.env.WALK_LONGEST_WINDOW });
   const cancelled = await create("chat.jsonl");
   const cancelling = await client.batches.cancel(cancelled.id);
   const bad = await create("bad.jsonl");
