@@ -136,6 +136,10 @@ QUESTIONS ?= $(wildcard ../shared/data/gsm8k-test.jsonl)
 bench-engine: environments ## Batches beside vLLM's run_batch (QUESTIONS=file.jsonl; ENGINE_BENCH="--lines 200 …")
 	@$(GRIDLINE) bench.engine $(if $(QUESTIONS),--questions "$(QUESTIONS)") $(ENGINE_BENCH)
 
+.PHONY: bench-plots
+bench-plots: checks-dev ## Draw docs/images/engine.svg from docs/measured/engine.jsonl (ENGINE_BENCH="--keep docs/measured/engine.jsonl")
+	@$(RUN) bench.plots
+
 .PHONY: openapi
 openapi: checks-dev ## Write docs/openapi.json anew from the code
 	@$(RUN) api.reference docs/openapi.json

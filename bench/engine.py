@@ -7,6 +7,7 @@ with what the engine runs, so the same commands measure a GPU.
 """
 
 import argparse
+import json
 import math
 import statistics
 import sys
@@ -32,8 +33,8 @@ from gridline.settings import Settings, settings
 WARM_UP_LINES = 16
 POLL_SECONDS = 0.1
 BATCH_SECONDS_MAX = 3600
-DISTINCT_AIM, SHARED_AIM, STACK_AIM = 1.0, 1.3, 0.9
-FIGURES = ("distinct", "shared", "stack")
+AIMS = {"distinct": 1.0, "shared": 1.3, "stack": 0.9}
+FIGURES = tuple(AIMS)
 
 
 @dataclass(frozen=True)
@@ -163,6 +164,21 @@ def report(what: str, rounds: list[Round], aim: float) -> None:
     print(f"{what:<45} {middle:.2f} of run_batch ({spread}; aim: at least {aim}{missed}){said}")
 
 
+def keep(path: Path, found: dict[str, list[Round]]) -> None:
+    """Write the rounds as JSON lines, those of a figure that was not measured now as they were."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    kept = [line for line in lines if json.loads(line)["figure"] not in found]
+    for name, rounds in found.items():
+        for one in rounds:
+            seconds = {
+                "ours_seconds": round(one.ours.seconds, 2),
+                "theirs_seconds": round(one.theirs.seconds, 2),
+            }
+            kept.append(json.dumps({"figure": name, "lines": one.lines, "aim": AIMS[name]} | seconds))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in kept))
+
+
 def parsed(arguments: list[str]) -> argparse.Namespace:
     """What is asked for."""
     parser = argparse.ArgumentParser(
@@ -172,6 +188,7 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--model", default=CHAT_MODEL, choices=sorted(catalogue()))
     parser.add_argument("--only", nargs="+", choices=FIGURES, default=FIGURES)
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--keep", type=Path, help="write each round into this file, for `make bench-plots`")
     parser.add_argument("--lines", type=int, default=100, help="distinct prompts in a partition")
     parser.add_argument("--shared-lines", type=int, default=64, help="prompts that share beginnings")
     parser.add_argument("--groups", type=int, default=32, help="groups of prompts that share one beginning")
@@ -194,19 +211,21 @@ def main(arguments: list[str]) -> int:
             found: dict[str, list[Round]] = {}
             if set(options.only) - {"stack"}:
                 found = partition_rounds(config, card, options, Path(name))
-            stack = [stack_round(config, card, options, Path(name))] if "stack" in options.only else []
+            if "stack" in options.only:
+                found["stack"] = [stack_round(config, card, options, Path(name))]
     except GridlineError as error:
         sys.stderr.write(f"{error.message}\n")
         return 1
     print(f"\n{card.id}, requests a second:")
-    if "distinct" in found:
-        report(f"a partition of {options.lines} distinct prompts", found["distinct"], DISTINCT_AIM)
-    if "shared" in found:
-        report(
-            f"{options.shared_lines} prompts with {options.groups} beginnings", found["shared"], SHARED_AIM
-        )
-    if stack:
-        report(f"a batch of {options.stack_lines}, create to completed", stack, STACK_AIM)
+    told_as = {
+        "distinct": f"a partition of {options.lines} distinct prompts",
+        "shared": f"{options.shared_lines} prompts with {options.groups} beginnings",
+        "stack": f"a batch of {options.stack_lines}, create to completed",
+    }
+    for one, rounds in found.items():
+        report(told_as[one], rounds, AIMS[one])
+    if options.keep:
+        keep(options.keep, found)
     return 0
 
 
