@@ -12,6 +12,7 @@ from api import (
     explained,
     files,
     health,
+    mail_notices,
     messages,
     models,
     platform,
@@ -66,6 +67,7 @@ def create_app(profile: Profile | None = None) -> Flask:
         waits,
         webhooks,
         messages,
+        mail_notices,
         sessions,
         tokens,
     ):

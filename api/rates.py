@@ -57,6 +57,10 @@ WEBHOOK_TESTS = Rate(
     "webhook_tests", RateLimitItemPerMinute, "webhook_tests_per_minute", "tests",
     "test events of your account in a minute", "The deliveries of the webhook say what came of those before.",
 )  # fmt: skip
+MAIL_CODES = Rate(
+    "mail_codes", RateLimitItemPerHour, "mail_codes_per_hour", "codes",
+    "codes mailed to you in an hour", "The newest code is the one that works: look for it, also among unwanted mail.",
+)  # fmt: skip
 WRONG_TOKENS = Rate(
     "wrong_tokens", RateLimitItemPerMinute, "wrong_tokens_per_minute", "requests",
     "requests with a wrong API key from your address in a minute", "Check the key: a good one is always let in.",
@@ -194,6 +198,15 @@ def admit_webhook_test(account_id: str) -> None:
         RateExceeded: the account had its test events of this minute.
     """
     _take(WEBHOOK_TESTS, account_id, limits.WEBHOOK_TESTS_PER_MINUTE_MAX)
+
+
+def admit_mail_code(user_id: str) -> None:
+    """Count a code that is about to be mailed to a user.
+
+    Raises:
+        RateExceeded: the user had the codes of this hour.
+    """
+    _take(MAIL_CODES, user_id, limits.MAIL_CODES_PER_HOUR_MAX)
 
 
 def _uploads(account_id: str) -> tuple[RateLimitItem, str]:

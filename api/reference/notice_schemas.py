@@ -54,6 +54,7 @@ def schemas() -> dict[str, Schema]:
         ),
         "WebhookDelivery": _delivery(),
         "WebhookDeliveryList": page("WebhookDelivery"),
+        **_mails(),
         "MessageCreate": request(
             "What the operator should know.",
             {
@@ -75,6 +76,24 @@ def schemas() -> dict[str, Schema]:
                 "created_at": moment("When it was stored.", CREATED),
                 "batch_id": empty(identity("batch", "The batch that it is about.")),
                 "text": text("The words.", "Why did this batch expire?"),
+            },
+        ),
+    }
+
+
+def _mails() -> dict[str, Schema]:
+    return {
+        "MailCode": request(
+            "The code that was mailed.", {"code": text("Eight digits.", "01234567")}, required=("code",)
+        ),
+        "MailNotices": thing(
+            "Whether batches' ends are mailed to the signed-in user.",
+            {
+                "object": constant("gridline.mail_notices", "Always `gridline.mail_notices`."),
+                "email": text("The address.", "ann@example.com"),
+                "state": choice(
+                    "`unconfirmed`: a code was mailed and has not come back.", ("off", "unconfirmed", "on")
+                ),
             },
         ),
     }

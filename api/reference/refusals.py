@@ -27,6 +27,8 @@ REFUSALS: dict[str, tuple[int, str]] = {
     "upload_bytes_mismatch": (400, "the parts do not add up to the size that the upload was created with"),
     "md5_mismatch": (400, "the parts together have another MD5"),
     "upload_not_pending": (400, "the upload has ended or expired"),
+    "invalid_code": (400, "not the code that was mailed"),
+    "code_expired": (400, "the code came too late, after too many wrong ones, or none was asked for"),
     "invalid_api_key": (401, "the token is missing, malformed, unknown or revoked"),
     "invalid_credentials": (401, "no user has this e-mail with this password"),
     "insufficient_permissions": (
@@ -43,6 +45,7 @@ REFUSALS: dict[str, tuple[int, str]] = {
         400,
         "under the account's retention the input would expire before the window ends",
     ),
+    "mail_not_set_up": (409, "this platform sends no mail"),
     "file_in_use": (409, "a batch that has not ended reads the file"),
     "idempotency_conflict": (409, "the `Idempotency-Key` was used with another body in the last 24 h"),
     "file_too_large": (413, "the file has more bytes than a file may have"),

@@ -1,9 +1,11 @@
 """The account: its credit, its limits and its monthly budget, and how to reach the API with its token."""
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from dashboard import figures, live, markup, visitor, words
-from gridline.client import Account, ClientError
+from gridline.client import Account, Client, ClientError
 
 
 def main() -> None:
@@ -12,6 +14,7 @@ def main() -> None:
     live.follow(
         lambda client: client.account(), _draw, active=lambda _account: False, failed=live.could_not_load
     )
+    _mails()
 
 
 def _draw(account: Account) -> None:
@@ -63,14 +66,58 @@ def _budget(account: Account) -> None:
         _save(wanted.strip())
 
 
-def _save(wanted: str) -> None:
+def _mails() -> None:
+    """Mails about ended batches: for who signed in with an e-mail, after a code that was mailed there came back."""
+    found = visitor.session()
+    if found is None or not found.email:
+        return
     try:
-        visitor.client().set_budget(wanted or None)
+        notices = found.client.mail_notices()
     except ClientError as error:
         visitor.check_refusal(error)
-        live.problem("The budget was not changed", error)
+        live.problem("Whether batches are mailed could not be read", error)
+        return
+    with st.container(border=True):
+        st.subheader("Mail when a batch ends", anchor=False)
+        if notices.state == "on":
+            st.text(f"Mails go to {notices.email}.")
+            _press("Stop the mails", "notifications_off", found.client.stop_mails)
+        elif notices.state == "off":
+            st.text(f"A code is mailed to {notices.email} first, so that nobody is mailed who did not ask.")
+            _press("Mail me when a batch ends", "mail", found.client.ask_for_mails)
+        else:
+            _confirm(found.client, notices.email)
+
+
+def _confirm(client: Client, email: str) -> None:
+    with st.form("mail-code", border=False):
+        code = st.text_input("Code", help=f"Eight digits, mailed to {email}. They work for 15 minutes.")
+        sent = st.form_submit_button("Confirm", icon=":material/check:")
+    if sent:
+        _do(lambda: client.confirm_mails(code.strip()))
+    with st.container(horizontal=True):
+        _press("Mail a new code", "refresh", client.ask_for_mails)
+        _press("Not now", "close", client.stop_mails)
+
+
+def _press(label: str, icon: str, act: Callable[[], object]) -> None:
+    if st.button(label, icon=f":material/{icon}:"):
+        _do(act)
+
+
+def _do(act: Callable[[], object]) -> None:
+    """Do it and draw the page anew; what was refused is said instead."""
+    try:
+        act()
+    except ClientError as error:
+        visitor.check_refusal(error)
+        live.problem("This was not done", error)
         return
     st.rerun()
+
+
+def _save(wanted: str) -> None:
+    _do(lambda: visitor.client().set_budget(wanted or None))
 
 
 main()

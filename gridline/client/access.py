@@ -12,6 +12,7 @@ from gridline.client.objects import Json, instant
 Read = TypeVar("Read")
 
 OWN_PATH = "/gridline/v1"
+MAIL_PATH = f"{OWN_PATH}/mail_notices"
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,19 @@ class NewToken:
         return cls(Token.from_json(body), body["secret"])
 
 
+@dataclass(frozen=True)
+class MailNotices:
+    """Whether batches' ends are mailed: ``off``, ``unconfirmed`` (a code was mailed) or ``on``."""
+
+    email: str
+    state: str
+
+    @classmethod
+    def from_json(cls, body: Json) -> "MailNotices":
+        """The answer of each of these calls."""
+        return cls(body["email"], body["state"])
+
+
 class AccessCalls(ABC):
     """What a client can do about sessions and tokens. Every failure is a ClientError."""
 
@@ -111,6 +125,22 @@ class AccessCalls(ABC):
             self._send("DELETE", f"{OWN_PATH}/budget", dict)
         else:
             self._send("POST", f"{OWN_PATH}/budget", dict, json={"limit": credits_})
+
+    def mail_notices(self) -> MailNotices:
+        """Whether batches' ends are mailed to the signed-in user."""
+        return self._send("GET", MAIL_PATH, MailNotices.from_json)
+
+    def ask_for_mails(self) -> MailNotices:
+        """Have a code mailed; the mails begin when it comes back."""
+        return self._send("POST", MAIL_PATH, MailNotices.from_json)
+
+    def confirm_mails(self, code: str) -> MailNotices:
+        """Send the code back."""
+        return self._send("POST", f"{MAIL_PATH}/confirm", MailNotices.from_json, json={"code": code})
+
+    def stop_mails(self) -> MailNotices:
+        """Get no more of them."""
+        return self._send("DELETE", MAIL_PATH, MailNotices.from_json)
 
     def _enter(self, where: str, email: str, password: str, address: str | None) -> SignedIn:
         headers = {"X-Forwarded-For": address} if address else {}

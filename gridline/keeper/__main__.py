@@ -10,7 +10,7 @@ from gridline.keeper.duties import Duty
 from gridline.keeper.figures import measure, measure_gpu_use
 from gridline.keeper.forgetting import forget
 from gridline.keeper.loop import Keeper
-from gridline.keeper.mailing import mail
+from gridline.keeper.mailing import mail, mail_users
 from gridline.keeper.notes import Notes
 from gridline.keeper.progress import ProgressFollower
 from gridline.keeper.reconcile import reconcile
@@ -42,6 +42,7 @@ def duties(airflow: Airflow) -> list[Duty]:
         Duty("request_log", log_requests, 10, frozenset({"batches"})),
         Duty("webhooks", deliver, 5, frozenset({"webhooks"})),
         Duty("mail", mail, 30, frozenset({"messages"})),
+        Duty("mail_users", mail_users, 30, frozenset({"mails"})),
     ]
 
 

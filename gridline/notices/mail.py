@@ -1,4 +1,4 @@
-"""Mails to the operator over SMTP. What customers wrote stands in the body alone, never in a header."""
+"""Mails over SMTP. What customers wrote stands in the body alone, never in a header."""
 
 import smtplib
 import ssl
@@ -17,6 +17,11 @@ PORTS = {"smtps": 465, "smtp": 587}
 def is_set_up(config: Settings) -> bool:
     """Whether there is a server to send with and somebody to send to."""
     return bool(config.smtp_url and config.operator_email)
+
+
+def reaches_users(config: Settings) -> bool:
+    """Whether there is a server to send with and a name to send as."""
+    return bool(config.smtp_url and (config.smtp_from or config.operator_email))
 
 
 def compose(letter: Letter, config: Settings) -> EmailMessage:

@@ -1,6 +1,7 @@
-"""What the end of a batch leaves for its account's webhooks, in the transaction that ends it."""
+"""What the end of a batch leaves for its account's webhooks and users, in the transaction that ends it."""
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import func, literal, select
 from sqlalchemy.dialects.postgresql import insert
@@ -8,7 +9,8 @@ from sqlalchemy.dialects.postgresql import insert
 from gridline import ids
 from gridline.clock import unix
 from gridline.db.work import CHANNEL, Work
-from gridline.notices.tables import Delivery, Webhook
+from gridline.notices import mail_choices
+from gridline.notices.tables import Delivery, MailChoice, OwedMail, Webhook
 
 ENDS = ("batch.completed", "batch.failed", "batch.expired", "batch.cancelled")
 """The events that webhooks can ask for, with OpenAI's names."""
@@ -18,7 +20,7 @@ TOPIC = "webhooks"
 
 
 def batch_ended(work: Work, batch_id: str, *, account_id: str, status: str) -> None:
-    """Owe the event to each webhook of the account that asked for it: one statement, and none more without webhooks."""
+    """Owe the event to each webhook and each user of the account that asked for it: one statement, also for nobody."""
     kind = f"batch.{status}"
     # Locked against deletion, not against use: the end waits for a delete under way and then leaves that webhook out.
     asked = (
@@ -46,7 +48,19 @@ def batch_ended(work: Work, batch_id: str, *, account_id: str, status: str) -> N
         .returning(Delivery.webhook_id)
         .cte("made")
     )
-    work.session.execute(select(func.pg_notify(CHANNEL, TOPIC)).select_from(made).limit(1))
+    told = select(func.pg_notify(CHANNEL, TOPIC)).select_from(made).limit(1).subquery()
+    owed = _mails(event).returning(OwedMail.user_id).cte("owed")
+    mailed = select(func.pg_notify(CHANNEL, mail_choices.TOPIC)).select_from(owed).limit(1).subquery()
+    work.session.execute(select(told).union_all(select(mailed)))
+
+
+def _mails(event: dict[str, Any]) -> Any:
+    """Owe the event to each user of the account who asked for mails and confirmed the address."""
+    values = [literal(value, getattr(OwedMail, name).type) for name, value in event.items()]
+    wanting = select(MailChoice.user_id, *values).where(
+        MailChoice.account_id == event["account_id"], MailChoice.confirmed_at.is_not(None)
+    )
+    return insert(OwedMail).from_select(["user_id", *event], wanting).on_conflict_do_nothing()
 
 
 def owe_test(work: Work, webhook: Webhook) -> Delivery:

@@ -80,3 +80,43 @@ class Message(Base):
     mail_due_at: Mapped[datetime | None]
     mail_attempts: Mapped[int] = mapped_column(default=0)
     mailed_at: Mapped[datetime | None]
+
+
+class MailChoice(Base):
+    """A user's wish to be mailed when batches end. It holds from the moment when the code that was mailed came back."""
+
+    __tablename__ = "mail_choices"
+    __table_args__ = (
+        Index("ix_mail_choices_account_id", "account_id", postgresql_where="confirmed_at IS NOT NULL"),
+    )
+
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"), primary_key=True)
+    account_id: Mapped[str] = mapped_column(ForeignKey("accounts.id"))
+    # In clear until it came back: it is mailed, so a hash would not do. The read-only role cannot see it.
+    code: Mapped[str | None]
+    asked_at: Mapped[datetime]
+    tries: Mapped[int] = mapped_column(default=0)
+    confirmed_at: Mapped[datetime | None]
+
+
+class OwedMail(Base):
+    """One mail for one user. It is open while ``due_at`` is set, then taken by the mail server or given up."""
+
+    __tablename__ = "owed_mails"
+    __table_args__ = (
+        Index("ix_owed_mails_due_at", "due_at", postgresql_where="due_at IS NOT NULL"),
+        Index("ix_owed_mails_created_at", "created_at"),
+    )
+
+    user_id: Mapped[str] = mapped_column(
+        ForeignKey("mail_choices.user_id", ondelete="CASCADE"), primary_key=True
+    )
+    event_id: Mapped[str] = mapped_column(primary_key=True)
+    account_id: Mapped[str]
+    type: Mapped[str]
+    # What it is about: a batch, or the user for a code.
+    subject_id: Mapped[str]
+    created_at: Mapped[datetime]
+    due_at: Mapped[datetime | None]
+    attempts: Mapped[int] = mapped_column(default=0)
+    mailed_at: Mapped[datetime | None]

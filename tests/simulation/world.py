@@ -55,7 +55,7 @@ DUTIES = {
     "figures": 1, "uploads": 1, "forget": 1, "retention": 1, "orphans": 1,
     "gpu_use": 0,  # it reads only, and without it the histories of known seeds stay as they are
     "request_log": 0,  # as above, and the dialect has none
-    "webhooks": 0, "mail": 0,  # as above, and nothing here leaves the process
+    "webhooks": 0, "mail": 0, "mail_users": 0,  # as above, and nothing here leaves the process
 }  # fmt: skip
 """How often the keeper comes to each of its duties."""
 CREDIT = {"rich": 10**9, "plain": 5_000, "poor": 600}
