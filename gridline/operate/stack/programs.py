@@ -26,6 +26,9 @@ _NOT_FOR_PAGES = frozenset(
 )
 """A customer-facing page is given no way into a database."""
 
+_DASHBOARD_ONLY = frozenset({"GRIDLINE_OIDC_CLIENT_SECRET"})
+_NOT_FOR_ENGINES = _NOT_FOR_PAGES | _DASHBOARD_ONLY
+
 _STOP_SECONDS = {"airflow-scheduler": 20, "airflow-worker": 20, "airflow-gpu-worker": 20}
 
 
@@ -88,7 +91,7 @@ def _foundation(config: Settings) -> list[Program]:
     found = [
         Program(INITIALISING, _module("gridline.operate.stack.initialising"), waits=False, once=True),
         Program(
-            "engine-keeper", (engine, "-m", "gpu_jobs.engine_keeper"), hidden=_NOT_FOR_PAGES, waits=False,
+            "engine-keeper", (engine, "-m", "gpu_jobs.engine_keeper"), hidden=_NOT_FOR_ENGINES, waits=False,
             stop_seconds=20,
         ),
         Program(WARMING, _module("gridline.operate.stack.warming"), waits=False, once=True),
@@ -128,6 +131,7 @@ def _airflow(config: Settings) -> list[Program]:
             name,
             _module("airflow", *given),
             added=partial(airflow_environment, config),
+            hidden=_DASHBOARD_ONLY,
             stop_seconds=_STOP_SECONDS.get(name, 15),
         )
         for name, given in arguments.items()
@@ -142,8 +146,8 @@ def _logs(config: Settings) -> tuple[str, ...]:
 
 def _ours(config: Settings) -> list[Program]:
     return [
-        Program("api", _module("api.serve")),
-        Program("keeper", _module("gridline.keeper")),
+        Program("api", _module("api.serve"), hidden=_DASHBOARD_ONLY),
+        Program("keeper", _module("gridline.keeper"), hidden=_DASHBOARD_ONLY),
         Program(
             "dashboard",
             _module("dashboard"),
