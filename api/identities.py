@@ -77,9 +77,7 @@ def sign_in() -> dict[str, Any]:
     rates.admit_identity()
     identity = _verified(token, nonce)
     with reading() as work:
-        user = identities.find(work, identity)
-        if user is None:
-            identities.refuse_taken(work, identity)
+        user = identities.known(work, identity)
     if user is None:
         return _newcomer(identity)
     with unit_of_work() as work:

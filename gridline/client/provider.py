@@ -95,10 +95,7 @@ class Provider:
         Raises:
             ClientError: it is away, or names no endpoint that can be used.
         """
-        url = self.about().get(name)
-        if not isinstance(url, str) or not safe_address(url):
-            raise away(f"what it says of itself has no usable {name}")
-        return url
+        return _address(self.about(), name)
 
     def about(self) -> Mapping[str, Any]:
         """What it says of itself.
@@ -160,14 +157,18 @@ class Provider:
         return found
 
     def _published(self) -> list[Json]:
-        url = self._described().get("jwks_uri")
-        if not isinstance(url, str) or not safe_address(url):
-            raise away("what it says of itself has no usable jwks_uri")
-        status, found = self.read("GET", url)
+        status, found = self.read("GET", _address(self._described(), "jwks_uri"))
         keys = found.get("keys")
         if status != HTTPStatus.OK or not isinstance(keys, list):
             raise away(f"it answered {status} when asked for its keys")
         return [one for one in keys if isinstance(one, dict)]
+
+
+def _address(about: Mapping[str, Any], name: str) -> str:
+    url = about.get(name)
+    if not isinstance(url, str) or not safe_address(url):
+        raise away(f"what it says of itself has no usable {name}")
+    return url
 
 
 def _of(keys: Sequence[Json], key_id: str) -> list[Json]:

@@ -18,18 +18,21 @@ def find(work: Work, identity: Identity) -> User | None:
     ).scalar_one_or_none()
 
 
-def refuse_taken(work: Work, identity: Identity) -> None:
-    """Refuse an identity whose e-mail has a user already.
+def known(work: Work, identity: Identity) -> User | None:
+    """The user of an identity; None where it would be a new one.
 
-    They are not taken for one person: whoever signed up with a password never showed that the e-mail is theirs, so joining the two
-    would let somebody wait in an account under another's e-mail.
+    An e-mail that has another user is refused, not joined: whoever signed up with a password never showed that the e-mail is theirs,
+    so joining would let somebody wait in an account under another's e-mail.
 
     Raises:
-        EmailTaken: there is one.
+        EmailTaken: there is none, and the e-mail has another user.
     """
-    user = users.find(work, identity.email)
-    if user is not None:
-        raise _taken(has_password=user.password_hash is not None)
+    # In this order: a user that is just being made for this very identity is seen twice or by the second look alone.
+    namesake = users.find(work, identity.email)
+    user = find(work, identity)
+    if user is None and namesake is not None:
+        raise _taken(namesake)
+    return user
 
 
 def sign_up(work: Work, identity: Identity, *, credits_nanos: int = 0) -> User:
@@ -41,15 +44,10 @@ def sign_up(work: Work, identity: Identity, *, credits_nanos: int = 0) -> User:
     # Two sign-ins at once, perhaps with an e-mail that has just changed, go one after another and make one user.
     name = f"identity:{identity.issuer}\n{identity.subject}"
     work.session.execute(text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))"), {"name": name})
-    known = find(work, identity)
-    if known is not None:
-        return known
-    refuse_taken(work, identity)
-    try:
-        user = users.sign_up(work, identity.email, None, credits_nanos=credits_nanos)
-    except EmailTaken:
-        # Since a moment ago, so by another way than this one.
-        raise _taken(has_password=True) from None
+    there = known(work, identity)
+    if there is not None:
+        return there
+    user = users.sign_up(work, identity.email, None, credits_nanos=credits_nanos)
     work.session.add(
         ProviderIdentity(
             issuer=identity.issuer, subject=identity.subject, user_id=user.id, created_at=work.now
@@ -66,10 +64,10 @@ def sign_up(work: Work, identity: Identity, *, credits_nanos: int = 0) -> User:
     return user
 
 
-def _taken(*, has_password: bool) -> EmailTaken:
+def _taken(namesake: User) -> EmailTaken:
     helps = (
-        "Sign in with that password; if you never chose one, write to the operator."
-        if has_password
-        else "It signs in as somebody else at the identity provider. Write to the operator."
+        "It signs in as somebody else at the identity provider. Write to the operator."
+        if namesake.password_hash is None
+        else "Sign in with that user's password; if you never chose one, write to the operator."
     )
     return EmailTaken(f"There is a user with your e-mail already. {helps}")

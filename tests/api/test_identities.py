@@ -1,7 +1,7 @@
 """Signing in with an identity provider through the live API: who gets in, as whom, and every token that does not."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from secrets import token_hex
@@ -19,7 +19,7 @@ from api import sessions as session_views
 from api.app import create_app
 from api.auth import scope_of
 from gridline import limits
-from gridline.customers import passwords
+from gridline.customers import identities, passwords, users
 from gridline.db.work import unit_of_work
 from gridline.errors import SettingInvalid
 from gridline.ledger import reading
@@ -214,7 +214,9 @@ def test_a_closed_platform_lets_in_whom_it_knows(platform: Platform, monkeypatch
     assert rows("SELECT 1 FROM users WHERE email = :email", email=email) == []
 
 
-def test_an_e_mail_with_a_password_is_somebody_elses(platform: Platform) -> None:
+def test_an_e_mail_with_a_password_is_somebody_elses(
+    platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Who signed up with an e-mail never showed that it is theirs: the identity neither gets that account nor is got by it."""
     email = platform.provider.person["email"]
     squatter = platform.http.post(USERS, json=credentials(email)).json()
@@ -223,6 +225,9 @@ def test_an_e_mail_with_a_password_is_somebody_elses(platform: Platform) -> None
     assert "password" in refused.json()["error"]["message"]
     assert refused.headers["x-should-retry"] == "false"
     assert rows("SELECT 1 FROM identities WHERE user_id = :id", id=squatter["user"]["id"]) == []
+    closed = replace(read_settings({}), sign_up=SignUp.CLOSED)
+    monkeypatch.setattr(session_views, "settings", lambda: closed)
+    assert code(platform.enter()) == (409, "email_taken")
 
 
 def test_no_password_opens_who_has_none(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,6 +263,29 @@ def test_many_at_once_are_one_user(platform: Platform) -> None:
     sub = platform.provider.person["sub"]
     assert len(rows("SELECT user_id FROM identities WHERE subject = :sub", sub=sub)) == 1
     assert len(rows("SELECT id FROM users WHERE email LIKE 'at-once-%'")) == 1
+
+
+def test_a_repeated_sign_in_that_overtakes_is_no_other_user(
+    platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two looks of the first sign-in the same one, sent again, may have made the user: then that is who signs in."""
+    looks, made = 0, []
+
+    def overtaken(look: Callable[..., Any]) -> Callable[..., Any]:
+        def looked(*given: Any) -> Any:
+            nonlocal looks
+            looks += 1
+            if looks == 2:
+                made.append(platform.enter(token).json()["account"])
+            return look(*given)
+
+        return looked
+
+    token = platform.provider.id_token()
+    for module in (identities, users):
+        monkeypatch.setattr(module, "find", overtaken(module.find))
+    answer = platform.enter(token)
+    assert (answer.status_code, [answer.json()["account"]]) == (200, made)
 
 
 def test_tries_are_counted_with_other_sign_ins(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
