@@ -253,6 +253,16 @@ def test_no_password_opens_who_has_none(platform: Platform, monkeypatch: pytest.
     assert verified == [None] * 5
 
 
+def test_an_operator_may_give_a_password_beside(platform: Platform) -> None:
+    """Who came by the provider and is given a password by the operator gets into the one account either way."""
+    account = platform.enter().json()["account"]
+    email = platform.provider.person["email"]
+    with unit_of_work() as work:
+        users.reset(work, email, passwords.hashed(PASSWORD), actor="operator:t")
+    assert platform.http.post(SESSIONS, json=credentials(email)).json()["account"] == account
+    assert platform.enter().json()["account"] == account
+
+
 def test_many_at_once_are_one_user(platform: Platform) -> None:
     """Sign-ins of somebody new at the same moment, with e-mails that differ, all open the one account that they make."""
     tokens = [platform.provider.id_token(email=fresh_email("at-once")) for _ in range(4)] * 2

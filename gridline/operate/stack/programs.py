@@ -42,7 +42,7 @@ class Program:
     name: str
     argv: tuple[str, ...]
     added: Callable[[], Mapping[str, str]] = dict
-    hidden: frozenset[str] = frozenset()
+    hidden: frozenset[str] = _DASHBOARD_ONLY
     waits: bool = True
     once: bool = False
     stop_signal: str = "TERM"
@@ -131,7 +131,6 @@ def _airflow(config: Settings) -> list[Program]:
             name,
             _module("airflow", *given),
             added=partial(airflow_environment, config),
-            hidden=_DASHBOARD_ONLY,
             stop_seconds=_STOP_SECONDS.get(name, 15),
         )
         for name, given in arguments.items()
@@ -146,8 +145,8 @@ def _logs(config: Settings) -> tuple[str, ...]:
 
 def _ours(config: Settings) -> list[Program]:
     return [
-        Program("api", _module("api.serve"), hidden=_DASHBOARD_ONLY),
-        Program("keeper", _module("gridline.keeper"), hidden=_DASHBOARD_ONLY),
+        Program("api", _module("api.serve")),
+        Program("keeper", _module("gridline.keeper")),
         Program(
             "dashboard",
             _module("dashboard"),
