@@ -79,11 +79,11 @@ def _signed(token: str, keys: Keys) -> Mapping[str, Any]:
 
 def _key(header: Mapping[str, Any], keys: Keys) -> Key:
     """The one published key that fits the token's header."""
-    # Whether the algorithm is one of ours was looked at before.
-    kind, key_id = ALGORITHMS[header["alg"]], header.get("kid")
+    # The library has looked before that the algorithm is one of ours, and the id a text.
+    kind = ALGORITHMS[header["alg"]]
     found = [
         one
-        for one in keys(key_id if isinstance(key_id, str) else None)
+        for one in keys(header.get("kid"))
         if one.get("kty") == kind
         and one.get("use", "sig") == "sig"
         and one.get("alg", header["alg"]) == header["alg"]
