@@ -12,6 +12,7 @@ from api import (
     explained,
     files,
     health,
+    identities,
     mail_notices,
     messages,
     models,
@@ -30,13 +31,17 @@ from api import (
 )
 from api.reference import pages
 from gridline.profiles.profile import Profile, current
+from gridline.settings import Settings, settings
 
 OWN_PATH = "/gridline/v1"
 """Everything that OpenAI lacks lives under this path, whatever the dialect."""
 
 
-def create_app(profile: Profile | None = None) -> Flask:
-    """The WSGI application, speaking ``profile`` (by default the one that GRIDLINE_PROFILE names)."""
+def create_app(profile: Profile | None = None, *, config: Settings | None = None) -> Flask:
+    """The WSGI application, speaking ``profile`` (by default the one that GRIDLINE_PROFILE names).
+
+    ``config`` says whose identities are believed; by default the process's settings do.
+    """
     app = Flask("gridline", static_folder=None)
     profile = profile or current()
     app.config.update(
@@ -75,6 +80,7 @@ def create_app(profile: Profile | None = None) -> Flask:
     if profile.request_log_days:
         app.register_blueprint(request_log.blueprint, url_prefix=OWN_PATH)
     app.register_blueprint(sessions.entrance, url_prefix=OWN_PATH)
+    identities.install(app, config or settings(), OWN_PATH)
     app.register_blueprint(health.blueprint)
     app.register_blueprint(pages.blueprint)
     return app

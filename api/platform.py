@@ -2,6 +2,7 @@
 
 from flask import Blueprint, Response, current_app, jsonify
 
+from api import identities
 from api.reference.operations import operation
 from gridline.profiles.profile import Profile
 
@@ -19,7 +20,7 @@ blueprint = Blueprint("platform", __name__)
     sends=("Cache-Control",),
 )
 def show_platform() -> Response:
-    """Where OpenAI's resources are, and the endpoints, windows and files that batches may have. Needs no token."""
+    """Where OpenAI's resources are, the endpoints, windows and files that batches may have, how to sign in. Needs no token."""
     profile: Profile = current_app.config["PROFILE"]
     answer = jsonify(
         object="gridline.platform",
@@ -30,6 +31,7 @@ def show_platform() -> Response:
         file_bytes_max=profile.file_bytes_max,
         file_requests_max=profile.file_lines_max,
         extension=profile.extension,
+        sign_in={"password": True, "identity_provider": identities.offered(current_app)},
     )
     answer.headers["Cache-Control"] = f"public, max-age={KEPT_SECONDS}"
     return answer

@@ -131,6 +131,15 @@ def admit_sign_in(email: str) -> None:
     _take(SIGN_INS_OF_EMAIL, _unread(email), limits.SIGN_INS_OF_EMAIL_PER_MINUTE_MAX)
 
 
+def admit_identity() -> None:
+    """Count a sign-in with an identity provider, before its token is looked at.
+
+    Raises:
+        RateExceeded: too many sign-ins of any kind from this address within the minute.
+    """
+    _take(SIGN_INS_OF_ADDRESS, _network(request.remote_addr), limits.SIGN_INS_OF_ADDRESS_PER_MINUTE_MAX)
+
+
 def admit_sign_up(email: str) -> None:
     """Count a sign-up before anything is looked up, so that nobody can ask for many e-mails whether they are known.
 

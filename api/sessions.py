@@ -42,20 +42,17 @@ blueprint = queries.strict(auth.guard_for_users(Blueprint("sessions", __name__))
 def sign_up() -> dict[str, Any]:
     """Open an account of your own, and sign in to it. Sent again with the same password, it signs in."""
     given = keys_of(bodies.json_body(), known=KEYS, required=KEYS)
-    if settings().sign_up is SignUp.CLOSED:
-        raise SignUpClosed(
-            "On this platform customers do not sign up by themselves. Ask the operator for an account and a token."
-        )
+    refuse_if_closed()
     email, password = users.normal_email(given["email"]), passwords.chosen(given["password"])
     rates.admit_sign_up(email)
     known = _known(email)
     # One hash or one check: an e-mail that is known takes as long as one that is not.
     if known is not None and passwords.matches(known.password_hash, password):
         with unit_of_work() as work:
-            return _started(work, known)
+            return started(work, known)
     made = "" if known is not None else passwords.hashed(password)
     with unit_of_work() as work:
-        return _started(work, users.sign_up(work, email, made, credits_nanos=welcome_nanos()))
+        return started(work, users.sign_up(work, email, made, credits_nanos=welcome_nanos()))
 
 
 @entrance.post("/sessions")
@@ -79,7 +76,7 @@ def sign_in() -> dict[str, Any]:
     rates.admit_sign_in(email)
     user = _known(email)
     right = passwords.matches(user.password_hash if user else None, password)
-    if user is None or not right:
+    if user is None or user.password_hash is None or not right:
         raise CredentialsWrong(
             "No user has this e-mail with this password. Check both, or sign up if you have not yet."
         )
@@ -87,7 +84,7 @@ def sign_in() -> dict[str, Any]:
     with unit_of_work() as work:
         if renewed is not None:
             users.rehash(work, user.id, renewed)
-        return _started(work, user)
+        return started(work, user)
 
 
 @blueprint.get("/session")
@@ -131,7 +128,20 @@ def _known(email: str) -> User | None:
         return users.find(work, email)
 
 
-def _started(work: Work, user: User) -> dict[str, Any]:
+def refuse_if_closed() -> None:
+    """Refuse who would be a new user where nobody signs up by themselves.
+
+    Raises:
+        SignUpClosed: this is such a platform.
+    """
+    if settings().sign_up is SignUp.CLOSED:
+        raise SignUpClosed(
+            "On this platform customers do not sign up by themselves. Ask the operator for an account and a token."
+        )
+
+
+def started(work: Work, user: User) -> dict[str, Any]:
+    """A new session of the user, as an answer that shows its secret."""
     session, secret = sessions.start(work, user.id)
     return _shown(work, session, user) | {"secret": secret}
 

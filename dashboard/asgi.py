@@ -15,9 +15,11 @@ from pathlib import Path
 from starlette.middleware import Middleware
 from streamlit.starlette import App
 
-from dashboard import transfers
+from dashboard import identity, transfers
 from dashboard.headers import SafeHeaders
 from dashboard.routes import ROUTES
+
+identity.checked_host()  # settings that cannot be used are said at the start, not to the first visitor
 
 app = App(
     Path(__file__).parent / "main.py",

@@ -26,7 +26,7 @@ SIGN_UP_PATH = "/sign_up"
 
 async def sign_in(request: Request) -> Response:
     """Check e-mail and password, or a token, against the API, start a session, go back to the page that was asked for."""
-    form = await _form(request)
+    form = await form_of(request)
     if isinstance(form, Response):
         return form
     target = local_path(form.get(NEXT, "/"))
@@ -35,22 +35,22 @@ async def sign_in(request: Request) -> Response:
             return await _enter(request, form, target, new=False)
         return await _with_token(request, form.get("token", "").strip(), target)
     except ClientError as error:
-        return _back(target, _told(error))
+        return back(target, told(error))
 
 
 async def sign_up(request: Request) -> Response:
     """Open an account through the API and sign in to it."""
-    form = await _form(request)
+    form = await form_of(request)
     if isinstance(form, Response):
         return form
     target = local_path(form.get(NEXT, "/"))
     here = f"{SIGN_UP_PATH}?{NEXT}={quote(target, safe='')}"
     if form.get("password") != form.get("again"):
-        return _back(here, "passwords_differ")
+        return back(here, "passwords_differ")
     try:
         return await _enter(request, form, target, new=True)
     except ClientError as error:
-        return _back(here, _told(error))
+        return back(here, told(error))
 
 
 async def sign_out(request: Request) -> Response:
@@ -67,18 +67,18 @@ async def _enter(request: Request, form: dict[str, str], target: str, *, new: bo
     with Client(settings().reachable_api_url) as nobody:
         signing = nobody.sign_up if new else nobody.sign_in
         signed = await to_thread.run_sync(
-            lambda: signing(form.get("email", ""), form.get("password", ""), address=_address(request))
+            lambda: signing(form.get("email", ""), form.get("password", ""), address=address_of(request))
         )
-    return await _welcome(request, Client(settings().reachable_api_url, signed.secret), target, signed.email)
+    return await welcome(request, Client(settings().reachable_api_url, signed.secret), target, signed.email)
 
 
 async def _with_token(request: Request, token: str, target: str) -> Response:
     if not re.fullmatch(rf"[\x21-\x7e]{{1,{TOKEN_CHARS_MAX}}}", token):
-        return _back(target, "invalid_api_key")
-    return await _welcome(request, Client(settings().reachable_api_url, token), target)
+        return back(target, "invalid_api_key")
+    return await welcome(request, Client(settings().reachable_api_url, token), target)
 
 
-async def _welcome(request: Request, client: Client, target: str, email: str = "") -> Response:
+async def welcome(request: Request, client: Client, target: str, email: str = "") -> Response:
     """Start the session of a client that the API lets in, and end the one that the browser had."""
     try:
         account = await to_thread.run_sync(client.account)
@@ -94,7 +94,7 @@ async def _welcome(request: Request, client: Client, target: str, email: str = "
         SESSIONS.start(client, account, email=email),
         max_age=AGE_SECONDS_MAX,
         path="/",
-        secure=settings().public_dashboard_url.startswith("https://"),
+        secure=secure(),
         httponly=True,
         samesite="lax",
     )
@@ -111,18 +111,23 @@ async def _leave(request: Request) -> None:
     SESSIONS.end(key)
 
 
-def _told(error: ClientError) -> str:
+def told(error: ClientError) -> str:
     """What the page is to explain; a token that is refused says so also where the API's code is another."""
-    if error.token_refused and error.code != "invalid_credentials":
+    if error.token_refused and error.code not in ("invalid_credentials", "invalid_id_token"):
         return "invalid_api_key"
     return error.code or "unreadable"
 
 
-def _address(request: Request) -> str | None:
+def address_of(request: Request) -> str | None:
     """Where the visitor is: what a proxy that is trusted says last, else who is connected."""
     host = request.client.host if request.client else None
     said = request.headers.get("x-forwarded-for", "").rpartition(",")[2].strip()
     return said if said and host == settings().trusted_proxy else host
+
+
+def secure() -> bool:
+    """Whether browsers are to send cookies over https only."""
+    return settings().public_dashboard_url.startswith("https://")
 
 
 def local_path(text: str) -> str:
@@ -145,12 +150,13 @@ def forbidden() -> Response:
     return PlainTextResponse("Send this from the dashboard's own pages.", HTTPStatus.FORBIDDEN)
 
 
-def _back(target: str, problem: str) -> Response:
+def back(target: str, problem: str) -> Response:
+    """To the page that was asked for, which shows the sign-in form with what did not work."""
     mark = "&" if "?" in target else "?"
     return RedirectResponse(f"{target}{mark}{urlencode({PROBLEM: problem})}", HTTPStatus.SEE_OTHER)
 
 
-async def _form(request: Request) -> dict[str, str] | Response:
+async def form_of(request: Request) -> dict[str, str] | Response:
     """The fields of a form of ours, or the refusal of one that is not."""
     if not same_origin(request):
         return forbidden()

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from dashboard import entrance
+from dashboard import entrance, identity
 from dashboard.months import days
 from dashboard.sessions import COOKIE, SESSIONS
 from gridline.client import Client, ClientError, Download
@@ -101,6 +101,8 @@ ROUTES = [
     Route("/session/in", entrance.sign_in, methods=["POST"]),
     Route("/session/up", entrance.sign_up, methods=["POST"]),
     Route("/session/out", entrance.sign_out, methods=["POST"]),
+    Route(identity.START, identity.start, methods=["POST"]),
+    Route(identity.CALLBACK, identity.callback, methods=["GET"]),
     Route("/download/statement/{month}", statement, methods=["GET"]),
     Route("/download/{batch_id}/{kind}", download, methods=["GET"]),
 ]

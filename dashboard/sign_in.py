@@ -5,7 +5,7 @@ from urllib.parse import quote, urlencode
 import streamlit as st
 from markupsafe import Markup
 
-from dashboard import markup, words
+from dashboard import identity, markup, words
 from dashboard.entrance import NEXT, PROBLEM, SIGN_UP_PATH, local_path
 from gridline.settings import SignUp, settings
 
@@ -32,6 +32,8 @@ SIGN_UP = Markup("""
   <input id="gl-again" name="again" type="password" required maxlength="256" minlength="12" autocomplete="new-password">
   {next}<button type="submit">Sign up</button>
 </form>""")
+IDENTITY = Markup("""
+<form class="gl-form" method="post" action="{start}">{next}<button type="submit">Sign in with {host}</button></form>""")
 OLD = Markup('autocomplete="current-password"')
 NEW = Markup('autocomplete="new-password" minlength="12"')
 OTHER_PAGE = Markup('<div class="gl-other">{} <a href="{}" target="_self">{}</a></div>')
@@ -52,6 +54,7 @@ def draw(path: str) -> None:
                 )
             )
         )
+        _offer_identity(target)
         if settings().sign_up is SignUp.OPEN:
             address = f"{SIGN_UP_PATH}?{NEXT}={quote(target, safe='')}"
             markup.draw(OTHER_PAGE.format("New here?", address, "Sign up"))
@@ -68,10 +71,18 @@ def draw_sign_up() -> None:
         return
     with _card("Sign up", "Not signed up"):
         st.html(str(SIGN_UP.format(credentials=CREDENTIALS.format(more=NEW), next=HIDDEN.format(target))))
+        _offer_identity(target)
         markup.draw(OTHER_PAGE.format("Signed up before?", target, "Sign in"))
         st.caption(
             "A password has 12 to 256 characters: a few words together are easy to keep and hard to guess."
         )
+
+
+def _offer_identity(target: str) -> None:
+    """The way in by the identity provider, where there is one; who is new gets an account by it."""
+    host = identity.checked_host()
+    if host:
+        st.html(str(IDENTITY.format(start=identity.START, next=HIDDEN.format(target), host=host)))
 
 
 def _card(title: str, failed: str) -> "st.delta_generator.DeltaGenerator":

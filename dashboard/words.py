@@ -104,6 +104,16 @@ SIGN_IN_PROBLEMS: dict[str, str] = {
     "invalid_api_key": "This token is not known here, or it was revoked. Check that you pasted all of it.",
     "invalid_credentials": "No user has this e-mail with this password. Check both, or sign up if you have not yet.",
     "email_taken": "This e-mail has signed up before, with another password. Sign in instead.",
+    "email_has_user": "Your e-mail has signed up here before. If that was with a password, sign in with it; if it was not you, "
+    "write to the operator.",
+    "email_not_verified": "Your identity provider does not say that your e-mail is yours. Confirm it there, then sign in again.",
+    "invalid_id_token": "What your identity provider said was not accepted: it was not of this sign-in, or too old. Begin again; "
+    "if it goes on, write to the operator.",
+    "identity_cancelled": "You did not sign in at your identity provider. Begin again, or sign in in another way.",
+    "identity_refused": "Your identity provider did not say who you are. Begin again; if it goes on, write to the operator.",
+    "identity_lost": "This sign-in was begun in another browser, was used already, or took longer than 10 minutes. Begin again.",
+    "identity_not_taken": "The Gridline API does not believe this identity provider. Write to the operator.",
+    "provider_unreachable": "Your identity provider cannot be reached at the moment. Nothing was checked; try again shortly.",
     "sign_up_closed": "Customers do not sign up by themselves here. Ask the operator for an account.",
     "passwords_differ": "The two passwords are not the same. Type them anew.",
     "string_below_min_length": "The password is too short: it needs at least 12 characters.",

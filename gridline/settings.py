@@ -6,133 +6,128 @@ the same settings; a house test holds the three equal.
 
 import os
 import sys
-from dataclasses import MISSING, Field, dataclass, field, fields
-from enum import StrEnum
+from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from gridline.declaring import (
+    KEPT_FROM_JOBS,
+    ROOT,
+    Executor,
+    SignUp,
+    checked_issuer,
+    default_state_dir,
+    hidden,
+    parsed,
+    setting,
+)
 from gridline.errors import SettingInvalid
 
-ROOT = Path(__file__).resolve().parent.parent
-
-
-class SignUp(StrEnum):
-    """Whether customers may sign up by themselves."""
-
-    OPEN = "open"
-    CLOSED = "closed"
-
-
-class Executor(StrEnum):
-    """Where Airflow's tasks run: in the scheduler's own processes, or in workers on any machine."""
-
-    LOCAL = "local"
-    CELERY = "celery"
-
-
-def _setting(default: Any, meaning: str) -> Any:
-    """One setting: its default (a value, or a function without arguments) and what it means."""
-    if callable(default):
-        return field(default_factory=default, metadata={"meaning": meaning})
-    return field(default=default, metadata={"meaning": meaning})
-
-
-def _state_dir() -> Path:
-    """Root keeps state in a system folder that the database's own user may enter, others in the clone."""
-    if os.geteuid() == 0:
-        return Path("/var/lib/gridline") / sha256(str(ROOT).encode()).hexdigest()[:8]
-    return ROOT / ".gridline"
+__all__ = [
+    "ROOT",
+    "Executor",
+    "Settings",
+    "SignUp",
+    "described",
+    "engine_environment",
+    "env_name",
+    "inherited_environment",
+    "job_environment",
+    "read_settings",
+    "settings",
+]
 
 
 @dataclass(frozen=True)
 class Settings:
     """Every setting; the environment name is ``GRIDLINE_`` and the field's name in capitals."""
 
-    state_dir: Path = _setting(
-        _state_dir, "Folder for the embedded database, objects, models, logs, secrets."
+    state_dir: Path = setting(
+        default_state_dir, "Folder for the embedded database, objects, models, logs, secrets."
     )
-    database_url: str = _setting(
+    database_url: str = setting(
         "", "Domain database as the app role, postgresql+psycopg://…; empty: embedded."
     )
-    database_owner_url: str = _setting("", "The same database as its owner, for migrations; empty: embedded.")
-    database_admin_url: str = _setting(
+    database_owner_url: str = setting("", "The same database as its owner, for migrations; empty: embedded.")
+    database_admin_url: str = setting(
         "", "A superuser on that server: init makes roles and databases; empty: they are there."
     )
-    database_port: int = _setting(54329, "Loopback port of the embedded PostgreSQL.")
-    store_url: str = _setting(
+    database_port: int = setting(54329, "Loopback port of the embedded PostgreSQL.")
+    store_url: str = setting(
         "", "Object store: file:///folder or s3://bucket/prefix; empty: state_dir/objects."
     )
-    models_dir: str = _setting("", "Folder of prepared models; empty: state_dir/models.")
-    profile: str = _setting("gridline", "The API dialect, a file in gridline/profiles.")
-    api_host: str = _setting("127.0.0.1", "Address that the API listens on.")
-    api_port: int = _setting(8000, "Port of the API.")
-    api_url: str = _setting("", "Public URL of the API; empty: http://127.0.0.1:<api_port>.")
-    api_internal_url: str = _setting("", "Where the dashboard reaches the API; empty: GRIDLINE_API_URL.")
-    trusted_proxy: str = _setting(
+    models_dir: str = setting("", "Folder of prepared models; empty: state_dir/models.")
+    profile: str = setting("gridline", "The API dialect, a file in gridline/profiles.")
+    api_host: str = setting("127.0.0.1", "Address that the API listens on.")
+    api_port: int = setting(8000, "Port of the API.")
+    api_url: str = setting("", "Public URL of the API; empty: http://127.0.0.1:<api_port>.")
+    api_internal_url: str = setting("", "Where the dashboard reaches the API; empty: GRIDLINE_API_URL.")
+    trusted_proxy: str = setting(
         "127.0.0.1",
         "Address whose X-Forwarded-For the API believes: a reverse proxy's, the dashboard's; empty: nobody's.",
     )
-    sign_up: SignUp = _setting(SignUp.OPEN, "Whether customers may sign up by themselves: open or closed.")
-    sign_up_credits: str = _setting("0", "Credits that an account gets when its customer signs up.")
-    rate_storage: str = _setting(
+    sign_up: SignUp = setting(SignUp.OPEN, "Whether customers may sign up by themselves: open or closed.")
+    sign_up_credits: str = setting("0", "Credits that an account gets when its customer signs up.")
+    oidc_issuer: str = setting(
+        "",
+        "OpenID Connect provider that customers may sign in with, as it names itself, https://…; empty: none.",
+    )
+    oidc_client_id: str = setting("", "What the provider calls this platform.")
+    oidc_client_secret: str = hidden(
+        "What the dashboard proves itself to the provider with; the API does without."
+    )
+    rate_storage: str = setting(
         "memory://", "Where request rates are counted: memory:// (each process its own) or redis://host:port."
     )
-    dashboard_host: str = _setting("127.0.0.1", "Address that the dashboard listens on.")
-    dashboard_port: int = _setting(8501, "Port of the dashboard.")
-    dashboard_url: str = _setting(
-        "", "Public URL of the dashboard; empty: http://127.0.0.1:<dashboard_port>."
-    )
-    airflow_host: str = _setting("127.0.0.1", "Address that Airflow listens on.")
-    airflow_port: int = _setting(8080, "Port of the Airflow UI and REST API.")
-    airflow_url: str = _setting("", "Public URL of Airflow; empty: http://127.0.0.1:<airflow_port>.")
-    airflow_internal_url: str = _setting(
+    dashboard_host: str = setting("127.0.0.1", "Address that the dashboard listens on.")
+    dashboard_port: int = setting(8501, "Port of the dashboard.")
+    dashboard_url: str = setting("", "Public URL of the dashboard; empty: http://127.0.0.1:<dashboard_port>.")
+    airflow_host: str = setting("127.0.0.1", "Address that Airflow listens on.")
+    airflow_port: int = setting(8080, "Port of the Airflow UI and REST API.")
+    airflow_url: str = setting("", "Public URL of Airflow; empty: http://127.0.0.1:<airflow_port>.")
+    airflow_internal_url: str = setting(
         "", "Where keeper and tasks reach Airflow; empty: http://127.0.0.1:<airflow_port>."
     )
-    airflow_user: str = _setting(
+    airflow_user: str = setting(
         "gridline-keeper", "The keeper's Airflow user: starts, reads, clears, annotates runs."
     )
-    airflow_password: str = _setting("", "Its password; empty: read from the state folder's secrets.")
-    airflow_database_url: str = _setting(
+    airflow_password: str = hidden("Its password; empty: read from the state folder's secrets.")
+    airflow_database_url: str = setting(
         "", "Airflow's own database; empty: embedded. Must be set when GRIDLINE_DATABASE_URL is."
     )
-    airflow_log_port: int = _setting(
+    airflow_log_port: int = setting(
         8793, "Loopback port of Airflow's task logs; the next one: its triggerer's."
     )
-    airflow_parallelism: int = _setting(8, "Airflow tasks at once on this machine; GPU jobs get two fewer.")
-    airflow_executor: Executor = _setting(
+    airflow_parallelism: int = setting(8, "Airflow tasks at once on this machine; GPU jobs get two fewer.")
+    airflow_executor: Executor = setting(
         Executor.LOCAL, "Where tasks run: local (in the scheduler) or celery (workers, on any machine)."
     )
-    celery_broker_url: str = _setting(
-        "", "Queue between scheduler and workers, redis://…; needed for celery."
-    )
-    parts: str = _setting("", "Programs of the stack that run here, as api,keeper,…; empty: all of them.")
-    pools: str = _setting(
+    celery_broker_url: str = setting("", "Queue between scheduler and workers, redis://…; needed for celery.")
+    parts: str = setting("", "Programs of the stack that run here, as api,keeper,…; empty: all of them.")
+    pools: str = setting(
         '[{"name": "local", "gpus": 1, "models": ["*"], "datacenter": false}]',
         "GPU pools as a JSON list: name, gpus (leases at once), models served, datacenter or not.",
     )
-    deferred_runs_max: int = _setting(8, "Runs that may wait inside Airflow; further ones are parked.")
-    engine_python: str = _setting("", "Python of the engine environment; empty: .venv-engine/bin/python.")
-    engine_socket: str = _setting("", "Unix socket of the engine keeper; empty: state_dir/run/engines.sock.")
-    engine_idle_seconds: int = _setting(3600, "An engine idle for longer is stopped.")
-    engine_command: str = _setting("", "Replaces the engine's start command (tests put a stub engine here).")
-    token_pepper: str = _setting(
-        "", "Secret mixed into token hashes; empty: read from the state folder's secrets."
-    )
-    webhook_networks: str = _setting(
+    deferred_runs_max: int = setting(8, "Runs that may wait inside Airflow; further ones are parked.")
+    engine_python: str = setting("", "Python of the engine environment; empty: .venv-engine/bin/python.")
+    engine_socket: str = setting("", "Unix socket of the engine keeper; empty: state_dir/run/engines.sock.")
+    engine_idle_seconds: int = setting(3600, "An engine idle for longer is stopped.")
+    engine_command: str = setting("", "Replaces the engine's start command (tests put a stub engine here).")
+    token_pepper: str = hidden("Secret mixed into token hashes; empty: read from the state folder's secrets.")
+    webhook_networks: str = setting(
         "", "Private networks that webhooks may reach, as 10.1.0.0/16,…; empty: public addresses only."
     )
-    smtp_url: str = _setting(
+    smtp_url: str = setting(
         "", "Mail server, smtp://user:password@host:587 or smtps://…:465; empty: no mail is sent."
     )
-    smtp_from: str = _setting("", "Sender of the platform's mails; empty: GRIDLINE_OPERATOR_EMAIL.")
-    operator_email: str = _setting("", "Where customers' messages are mailed to; empty: nowhere.")
-    email: str = _setting("", "E-mail that `gridline setup` signs in with; empty: it asks.")
-    password: str = _setting("", "Password that `gridline setup` signs in with; empty: it asks, unseen.")
-    metrics_host: str = _setting("127.0.0.1", "Address of the keeper's /metrics.")
-    metrics_port: int = _setting(9464, "Port of the keeper's /metrics.")
-    log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR.")
+    smtp_from: str = setting("", "Sender of the platform's mails; empty: GRIDLINE_OPERATOR_EMAIL.")
+    operator_email: str = setting("", "Where customers' messages are mailed to; empty: nowhere.")
+    email: str = setting("", "E-mail that `gridline setup` signs in with; empty: it asks.")
+    password: str = hidden("Password that `gridline setup` signs in with; empty: it asks, unseen.")
+    metrics_host: str = setting("127.0.0.1", "Address of the keeper's /metrics.")
+    metrics_port: int = setting(9464, "Port of the keeper's /metrics.")
+    log_level: str = setting("INFO", "DEBUG, INFO, WARNING or ERROR.")
 
     @property
     def secrets_dir(self) -> Path:
@@ -210,6 +205,19 @@ class Settings:
         """Base of Airflow's addresses as the platform's own parts reach them."""
         return (self.airflow_internal_url or f"http://127.0.0.1:{self.airflow_port}").rstrip("/")
 
+    @property
+    def sign_in_provider(self) -> str:
+        """The issuer that customers may sign in with; "" where there is none.
+
+        Raises:
+            SettingInvalid: it is no address that may be trusted, or nobody said what it calls this platform.
+        """
+        if self.oidc_issuer and not self.oidc_client_id:
+            raise SettingInvalid(
+                "GRIDLINE_OIDC_ISSUER is set and GRIDLINE_OIDC_CLIENT_ID is not. Set both, or neither."
+            )
+        return checked_issuer(self.oidc_issuer) if self.oidc_issuer else ""
+
     def batch_page(self, batch_id: str) -> str:
         """Address of a batch's page in the dashboard."""
         return f"{self.public_dashboard_url}/batch?id={batch_id}"
@@ -241,31 +249,13 @@ def read_settings(environ: dict[str, str]) -> Settings:
     for name, one in known.items():
         text = environ.get(name, "")
         if text:
-            values[one.name] = _parsed(name, text, types[one.name])
+            values[one.name] = parsed(name, text, types[one.name])
     return Settings(**values)
-
-
-def _parsed(name: str, text: str, kind: type) -> Any:
-    try:
-        return kind(text)
-    except ValueError as error:
-        wanted = " or ".join(kind) if issubclass(kind, StrEnum) else f"a {kind.__name__}"
-        raise SettingInvalid(f"{name} must be {wanted}, got {text!r}.") from error
 
 
 def job_environment() -> dict[str, str]:
     """The environment for a GPU job: without what reaches the databases, Airflow or tokens."""
-    kept_from_jobs = (
-        "AIRFLOW",
-        "_AIRFLOW",
-        "GRIDLINE_DATABASE_",
-        "GRIDLINE_AIRFLOW_",
-        "GRIDLINE_CELERY_",
-        "GRIDLINE_TOKEN_",
-        "GRIDLINE_SMTP_",
-        "GRIDLINE_PASSWORD",
-    )
-    return {name: value for name, value in os.environ.items() if not name.startswith(kept_from_jobs)}
+    return {name: value for name, value in os.environ.items() if not name.startswith(KEPT_FROM_JOBS)}
 
 
 def engine_environment(additions: dict[str, str]) -> dict[str, str]:

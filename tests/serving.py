@@ -34,8 +34,8 @@ class Served:
 
 
 @contextmanager
-def serving(database: Engine, folder: Path) -> Iterator[Served]:
-    """One process on a free port, ready; its store is the folder's ``objects``."""
+def serving(database: Engine, folder: Path, **more: str) -> Iterator[Served]:
+    """One process on a free port, ready; its store is the folder's ``objects``. ``more`` is further environment."""
     port = free_port()
     environ = {
         "PATH": os.environ["PATH"],
@@ -44,6 +44,7 @@ def serving(database: Engine, folder: Path) -> Iterator[Served]:
         "GRIDLINE_STATE_DIR": str(folder),
         "GRIDLINE_TOKEN_PEPPER": PEPPER,
         "GRIDLINE_API_PORT": str(port),
+        **more,
     }
     process = subprocess.Popen(
         [sys.executable, "-m", "api.serve"], cwd=ROOT, env=environ, stderr=subprocess.DEVNULL

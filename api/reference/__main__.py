@@ -11,7 +11,9 @@ from gridline.settings import Settings
 
 def main() -> int:
     """Write the file that the command line names."""
-    Path(sys.argv[1]).write_text(text_of(build(create_app(load(Settings().profile)))), encoding="utf-8")
+    Path(sys.argv[1]).write_text(
+        text_of(build(create_app(load(Settings().profile), config=Settings()))), encoding="utf-8"
+    )
     return 0
 
 

@@ -20,9 +20,9 @@ from gridline.customers import sessions, tokens
 CREATED = 1767614400
 
 
-def schemas() -> dict[str, Schema]:
-    """Components by name."""
-    return {
+def schemas(*, identities: bool) -> dict[str, Schema]:
+    """Components by name; ``identities``: with those of an identity provider."""
+    return ({"IdentityToken": _identity_token()} if identities else {}) | {
         "Credentials": _credentials(),
         "Session": thing("Who is signed in.", _session()),
         "SessionStarted": thing(
@@ -64,6 +64,24 @@ def _credentials() -> Schema:
             ),
         },
         required=("email", "password"),
+    )
+
+
+def _identity_token() -> Schema:
+    return request(
+        "Who an OpenID Connect provider says that you are.",
+        {
+            "id_token": text(
+                "The ID token of a sign-in that has just been made, signed with RS256 or ES256, with `email` and "
+                "`email_verified`.",
+                "eyJhbGciOiJSUzI1NiIsImtpZCI6IjEifQ.eyJzdWIiOiIxIn0.c2ln",
+                maxLength=limits.ID_TOKEN_CHARS_MAX,
+            ),
+            "nonce": text(
+                "The nonce that the sign-in was begun with.", "n-0S6_WzA2Mj", maxLength=limits.NONCE_CHARS_MAX
+            ),
+        },
+        required=("id_token", "nonce"),
     )
 
 

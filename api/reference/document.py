@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import Flask
 
-from api import auth
+from api import auth, identities
 from api.reference import headers, parameters, refusals, schemas
 from api.reference.introduction import TAGS, introduction
 from api.reference.operations import FORM, JSON, Content, Operation, said_by
@@ -49,7 +49,7 @@ def routes(app: Flask) -> Iterator[Route]:
 def build(app: Flask) -> Json:
     """The document of this application in its dialect; a test holds that no route is missing."""
     profile: Profile = app.config["PROFILE"]
-    known = schemas.components(profile)
+    known = schemas.components(profile, identities=identities.offered(app))
     paths: dict[str, Json] = {}
     described = [(route, said) for route in routes(app) if (said := said_by(route.view)) is not None]
     for route, said in sorted(described, key=_reading_order):

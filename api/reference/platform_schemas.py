@@ -1,6 +1,6 @@
 """What the call about the platform gives."""
 
-from api.reference.shapes import Schema, choice, constant, listed, text, thing, whole
+from api.reference.shapes import Schema, choice, constant, flag, listed, text, thing, whole
 from gridline.profiles.profile import Profile
 
 
@@ -17,5 +17,16 @@ def schemas(profile: Profile) -> dict[str, Schema]:
         "file_bytes_max": whole("The most bytes of a file.", profile.file_bytes_max),
         "file_requests_max": whole("The most requests of a file.", profile.file_lines_max),
         "extension": text("The key of what batches and models have beside OpenAI's.", profile.extension),
+        "sign_in": thing(
+            "How customers sign in.",
+            {
+                "password": flag("With e-mail and password.", example=True),
+                "identity_provider": flag(
+                    "With an OpenID Connect provider that the operator chose; only then there is "
+                    "`POST /gridline/v1/sessions/identity`.",
+                    example=False,
+                ),
+            },
+        ),
     }
     return {"Platform": thing("What the platform takes: its dialect of the API.", keys)}

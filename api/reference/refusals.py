@@ -31,16 +31,18 @@ REFUSALS: dict[str, tuple[int, str]] = {
     "code_expired": (400, "the code came too late, after too many wrong ones, or none was asked for"),
     "invalid_api_key": (401, "the token is missing, malformed, unknown or revoked"),
     "invalid_credentials": (401, "no user has this e-mail with this password"),
+    "invalid_id_token": (401, "the ID token is not the identity provider's for this sign-in, or no longer"),
     "insufficient_permissions": (
         403,
         "the token lacks the scope that the call needs (`read`, `routing:write`), or the call needs a session",
     ),
     "sign_up_closed": (403, "customers do not sign up by themselves here"),
+    "email_not_verified": (403, "the identity provider does not say that the e-mail is the user's"),
     "not_found": (404, "the object does not exist, or belongs to another account"),
     "results_gone": (404, "the batch has ended and its partial results are deleted; its files may be there"),
     "model_not_found": (404, "the model does not exist or is not listed"),
     "conflict": (409, "the object's state forbids the call"),
-    "email_taken": (409, "the e-mail has a user, and the password is not theirs"),
+    "email_taken": (409, "the e-mail has a user, and nothing shows that it is you"),
     "input_expires_too_early": (
         400,
         "under the account's retention the input would expire before the window ends",
@@ -59,7 +61,7 @@ REFUSALS: dict[str, tuple[int, str]] = {
     "limit_exceeded": (429, "a limit of the account is used up; nothing was made"),
     "rate_limit_exceeded": (429, "too much came in a short time"),
     "server_error": (500, "a fault of ours"),
-    "service_unavailable": (503, "the database or the store is away"),
+    "service_unavailable": (503, "the database, the store or the identity provider is away"),
 }
 
 _TOKEN = (

@@ -20,8 +20,8 @@ from api.reference.shapes import Schema
 from gridline.profiles.profile import Profile
 
 
-def components(profile: Profile) -> dict[str, Schema]:
-    """Every schema by its name, as the dialect has it."""
+def components(profile: Profile, *, identities: bool) -> dict[str, Schema]:
+    """Every schema by its name, as the dialect has it; ``identities``: where an identity provider is believed."""
     return {
         **file_schemas.schemas(profile),
         **upload_schemas.schemas(profile),
@@ -33,7 +33,7 @@ def components(profile: Profile) -> dict[str, Schema]:
         **platform_schemas.schemas(profile),
         **result_schemas.schemas(profile),
         **wait_schemas.schemas(),
-        **access_schemas.schemas(),
+        **access_schemas.schemas(identities=identities),
     }
 
 

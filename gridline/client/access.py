@@ -96,11 +96,18 @@ class AccessCalls(ABC):
 
         ``address`` is the caller's, where this program asks for somebody else: it is heeded from trusted programs only.
         """
-        return self._enter("users", email, password, address)
+        return self._enter("users", {"email": email, "password": password}, address)
 
     def sign_in(self, email: str, password: str, *, address: str | None = None) -> SignedIn:
         """Start a session; ``address`` as for ``sign_up``."""
-        return self._enter("sessions", email, password, address)
+        return self._enter("sessions", {"email": email, "password": password}, address)
+
+    def sign_in_with_identity(self, id_token: str, nonce: str, *, address: str | None = None) -> SignedIn:
+        """Start a session with an ID token of the platform's identity provider; ``address`` as for ``sign_up``.
+
+        Somebody new gets an account by it.
+        """
+        return self._enter("sessions/identity", {"id_token": id_token, "nonce": nonce}, address)
 
     def sign_out(self) -> None:
         """End the session that this client carries."""
@@ -142,7 +149,6 @@ class AccessCalls(ABC):
         """Get no more of them."""
         return self._send("DELETE", MAIL_PATH, MailNotices.from_json)
 
-    def _enter(self, where: str, email: str, password: str, address: str | None) -> SignedIn:
+    def _enter(self, where: str, body: dict[str, str], address: str | None) -> SignedIn:
         headers = {"X-Forwarded-For": address} if address else {}
-        body = {"email": email, "password": password}
         return self._send("POST", f"{OWN_PATH}/{where}", SignedIn.from_json, json=body, headers=headers)

@@ -22,9 +22,21 @@ class SignUpClosed(NotPermitted):
 
 
 class EmailTaken(Conflict):
-    """Raised when an e-mail has a user already, whose password is another one."""
+    """Raised when an e-mail has a user already, who is not known to be the same person."""
 
     default_code = "email_taken"
+
+
+class IdTokenRefused(NotAuthenticated):
+    """Raised when an ID token is not the identity provider's, for this platform, of this sign-in and of now."""
+
+    default_code = "invalid_id_token"
+
+
+class EmailNotVerified(NotPermitted):
+    """Raised when the identity provider does not say that the e-mail is the user's."""
+
+    default_code = "email_not_verified"
 
 
 class CredentialsWrong(NotAuthenticated):

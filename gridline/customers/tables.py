@@ -42,13 +42,27 @@ class Account(Base):
 
 
 class User(Base):
-    """A person who signs in with an e-mail, kept in its normal form, and a password, kept as an argon2 hash."""
+    """A person who signs in with an e-mail, kept in its normal form, and a password, kept as an argon2 hash.
+
+    Who signs in with an identity provider alone has no password.
+    """
 
     __tablename__ = "users"
 
     id: Mapped[str] = mapped_column(primary_key=True)
     email: Mapped[str] = mapped_column(unique=True)
-    password_hash: Mapped[str]
+    password_hash: Mapped[str | None]
+    created_at: Mapped[datetime]
+
+
+class ProviderIdentity(Base):
+    """A user as an OpenID Connect provider knows them: its subject never means anybody else."""
+
+    __tablename__ = "identities"
+
+    issuer: Mapped[str] = mapped_column(primary_key=True)
+    subject: Mapped[str] = mapped_column(primary_key=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"), index=True)
     created_at: Mapped[datetime]
 
 

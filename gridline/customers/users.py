@@ -1,4 +1,4 @@
-"""Users: people with an e-mail and a password, and the account that signing up opens for one."""
+"""Users: people with an e-mail and mostly a password, and the account that signing up opens for one."""
 
 import re
 import unicodedata
@@ -44,10 +44,10 @@ def find(work: Work, email: str) -> User | None:
     return work.session.execute(select(User).where(User.email == email)).scalar_one_or_none()
 
 
-def sign_up(work: Work, email: str, password_hash: str, *, credits_nanos: int = 0) -> User:
+def sign_up(work: Work, email: str, password_hash: str | None, *, credits_nanos: int = 0) -> User:
     """Make a user, an account with the limits of a new customer, and the user its owner.
 
-    The account gets ``credits_nanos``, once. Its name is the e-mail.
+    The account gets ``credits_nanos``, once. Its name is the e-mail. Without a hash no password signs in.
 
     Raises:
         EmailTaken: the e-mail has a user, perhaps since a moment ago.

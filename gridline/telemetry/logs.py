@@ -26,6 +26,8 @@ TEXT_CHARS_MAX = 8_000
 _SECRETS = (
     (re.compile(r"gl_(live|test|session)_[0-9A-Za-z_-]+"), r"gl_\1_[redacted]"),
     (re.compile(r"whsec_[0-9A-Za-z+/=]+"), "whsec_[redacted]"),
+    # A JSON web token: its first two parts are objects.
+    (re.compile(r"\beyJ[0-9A-Za-z_-]+\.eyJ[0-9A-Za-z_-]+\.[0-9A-Za-z_-]*"), "[redacted]"),
     (re.compile(r"(?i)\b(bearer|basic) +[^\s\"',]+"), r"\1 [redacted]"),
     (re.compile(r"(\w://[^:/@\s]+):[^@\s]+@"), r"\1:[redacted]@"),
     (
@@ -34,7 +36,7 @@ _SECRETS = (
     ),
 )
 # What every one of them needs somewhere: most texts have none of it, and looking once costs a tenth.
-_SUSPICIOUS = re.compile(r"(?i)gl_|whsec_|bearer|basic|://|password|secret|api_key|pepper")
+_SUSPICIOUS = re.compile(r"(?i)gl_|whsec_|eyj|bearer|basic|://|password|secret|api_key|pepper")
 # Routes, methods and ids come again with every request.
 _CLEAN: set[str] = set()
 _CLEAN_MAX, _CLEAN_CHARS_MAX = 1_000, 64

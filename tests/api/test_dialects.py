@@ -199,6 +199,7 @@ def test_a_platform_says_what_it_takes(made_up: Platform) -> None:
         "file_bytes_max": 2_000,
         "file_requests_max": 3,
         "extension": "acme",
+        "sign_in": {"password": True, "identity_provider": False},
     }
 
 

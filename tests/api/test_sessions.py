@@ -255,6 +255,7 @@ def test_old_hashes_are_renewed_at_sign_in(eve: Person, stranger: httpx.Client) 
     with unit_of_work() as work:
         user = users.find(work, eve.email)
         assert user is not None
+        assert user.password_hash is not None
         assert not passwords.outdated(user.password_hash)
         assert passwords.matches(user.password_hash, PASSWORD)
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from base64 import urlsafe_b64decode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +28,9 @@ class FakeAPI:
     broken: int | None = None
     # Users' passwords by e-mail, and where each request to sign in said that it comes from.
     users: dict[str, str] = field(default_factory=dict)
+    # What was brought of an identity provider, and the code that it is refused with.
+    identities: list[dict[str, str]] = field(default_factory=list)
+    identity_refused: tuple[int, str] | None = None
     addresses: list[str | None] = field(default_factory=list)
 
     def answer(self, path: str, query: Mapping[str, str], token: str, sent: "Sent") -> Answer:
@@ -58,17 +62,31 @@ class Sent:
     address: str | None = None
 
 
-ENTRANCES = ("/gridline/v1/users", "/gridline/v1/sessions")
+IDENTITY = "/gridline/v1/sessions/identity"
+ENTRANCES = ("/gridline/v1/users", "/gridline/v1/sessions", IDENTITY)
 
 
 def enter(fake: FakeAPI, path: str, body: dict[str, str]) -> Answer:
     """Sign up or in: a session for an account that is new with its user."""
+    if path == IDENTITY:
+        fake.identities.append(body)
+        if fake.identity_refused is not None:
+            status, code = fake.identity_refused
+            return status, scripted.error("Refused.", code)
+        # Whether it is to be believed is the real API's to say.
+        claims = json.loads(urlsafe_b64decode(body["id_token"].split(".")[1] + "=="))
+        return started(fake, claims["email"])
     email, password = body["email"], body["password"]
     if path.endswith("/users"):
         if fake.users.setdefault(email, password) != password:
             return 409, scripted.error("Taken.", "email_taken")
     elif fake.users.get(email) != password:
         return 401, scripted.error("Wrong.", "invalid_credentials")
+    return started(fake, email)
+
+
+def started(fake: FakeAPI, email: str) -> Answer:
+    """A new session."""
     secret = f"gl_session_{len(fake.accounts)}_of_{email}"
     fake.accounts[secret] = scripted.newcomer(email)
     account = fake.accounts[secret].shown

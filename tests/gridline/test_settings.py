@@ -72,3 +72,46 @@ def test_every_setting_says_what_it_means() -> None:
     rows = described()
     assert len(rows) == len(dataclasses.fields(Settings))
     assert [name for name, _, meaning in rows if not meaning.endswith(".")] == []
+
+
+def test_secrets_are_not_shown_with_the_settings() -> None:
+    """Whoever prints the settings, or an error that holds them, sees no password, pepper or client secret."""
+    told = {
+        name: f"hush-{name}"
+        for name in ("oidc_client_secret", "token_pepper", "airflow_password", "password")
+    }
+    assert "hush" not in repr(dataclasses.replace(Settings(), **told))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("issuer", "usable"),
+    [
+        ("https://id.example", True),
+        ("https://id.example/realms/one/", True),
+        ("http://127.0.0.1:9000", True),
+        ("http://localhost:9000/", True),
+        ("http://id.example", False),
+        ("http://127.0.0.1.id.example", False),
+        ("http://127.0.0.1@id.example", False),
+        ("https://user:password@id.example", False),
+        ("https://id.example?tenant=a", False),
+        ("https://id.example#a", False),
+        ("id.example", False),
+        ("https://", False),
+    ],
+)
+def test_an_identity_provider_is_one_that_can_be_believed(issuer: str, usable: bool) -> None:
+    """Its keys come over https, or from this machine; anything else stops the start, by the setting's name."""
+    config = read_settings({"GRIDLINE_OIDC_ISSUER": issuer, "GRIDLINE_OIDC_CLIENT_ID": "gridline"})
+    if usable:
+        assert config.sign_in_provider == issuer
+    else:
+        with pytest.raises(SettingInvalid, match="GRIDLINE_OIDC_ISSUER"):
+            _ = config.sign_in_provider
+
+
+def test_an_identity_provider_needs_a_client() -> None:
+    """Without an issuer there is no provider; an issuer alone is an error that names what is missing."""
+    assert Settings().sign_in_provider == ""
+    with pytest.raises(SettingInvalid, match="GRIDLINE_OIDC_CLIENT_ID"):
+        _ = read_settings({"GRIDLINE_OIDC_ISSUER": "https://id.example"}).sign_in_provider

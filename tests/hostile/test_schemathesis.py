@@ -1,6 +1,7 @@
 """The served document, tried by schemathesis: what it promises is taken, what it forbids is refused, nothing breaks."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -10,9 +11,13 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 from schemathesis import Config, GenerationMode
 
+from api.app import create_app
 from gridline import limits
+from gridline.settings import read_settings
 from tests.api import described
-from tests.api.conftest import LINES, Customer
+from tests.api.conftest import LINES, Customer, live
+from tests.api.people import fresh_email
+from tests.identity_provider import CLIENT_ID, identity_provider
 
 CALLS = sorted(
     operation["operationId"]
@@ -110,6 +115,21 @@ def test_a_call_holds_what_its_description_says(
 ) -> None:
     """No 5xx, no status, type, header or key that is not described; bad requests are refused, good ones are not."""
     attempt(call, address, session, examples=5)
+
+
+@pytest.mark.programs
+def test_the_call_of_an_identity_provider_holds_it_too(
+    session: requests.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is served only where a provider is believed is held to the document that is served there."""
+    monkeypatch.setattr(limits, "SIGN_INS_OF_ADDRESS_PER_MINUTE_MAX", 1_000_000)
+    with identity_provider() as provider:
+        believing = replace(read_settings({}), oidc_issuer=provider.url, oidc_client_id=CLIENT_ID)
+        provider.person["email"] = fresh_email("mallory")
+        for name, good in {"id_token": provider.id_token("n"), "nonce": "n"}.items():
+            monkeypatch.setitem(MORE_THAN_A_SCHEMA, name, good)
+        with live(create_app(config=believing)) as address:
+            attempt("signInWithIdentity", address, session, examples=10)
 
 
 @pytest.mark.conformance

@@ -6,11 +6,12 @@ from api.app import OWN_PATH, create_app
 from gridline.batches.reasons import ReasonCode
 from gridline.batches.states import TERMINAL
 from gridline.profiles.profile import load
+from gridline.settings import Settings
 
 OPEN = {
     "GET /healthz", "GET /readyz", "GET /metrics", "GET /docs", "GET /openapi.json", "GET /gridline/v1/pricing",
     "GET /gridline/v1/platform",
-    "POST /gridline/v1/users", "POST /gridline/v1/sessions",
+    "POST /gridline/v1/users", "POST /gridline/v1/sessions", "POST /gridline/v1/sessions/identity",
 }  # fmt: skip
 PARTS = {"GET /docs/{id}"}
 """What a page loads by itself: nobody calls it."""
@@ -19,10 +20,11 @@ LATER: set[ReasonCode] = set()
 
 
 def served() -> set[str]:
-    """Method and path of every route, OpenAI's without its base path, parameters as ``{id}``."""
+    """Method and path of every route there may be, OpenAI's without its base path, parameters as ``{id}``."""
     profile = load("gridline")
+    believing = Settings(oidc_issuer="https://id.example", oidc_client_id="gridline")
     found = set()
-    for rule in create_app(profile).url_map.iter_rules():
+    for rule in create_app(profile, config=believing).url_map.iter_rules():
         path = rule.rule
         for base in profile.base_paths:
             path = path.removeprefix(base)

@@ -95,13 +95,28 @@ def test_every_service_is_told_the_same() -> None:
     assert {name: values for name, values in told.items() if len(values) > 1} == {}
 
 
-def test_the_dashboard_is_shown_no_database_no_store_and_no_secret() -> None:
-    """A customer-facing page gets addresses of the API, and nothing that opens anything."""
+def test_the_dashboard_is_shown_no_database_no_store_and_one_secret() -> None:
+    """A customer-facing page gets addresses of the API, and nothing that opens anything but its own sign-in elsewhere."""
     dashboard = SERVICES["dashboard"]
     assert "volumes" not in dashboard
-    assert not [
+    shown = [
         name for name in environment("dashboard") if re.search(r"DATABASE|AWS|PASSWORD|BROKER|SECRET", name)
     ]
+    assert shown == ["GRIDLINE_OIDC_CLIENT_SECRET"]
+
+
+def test_who_needs_the_identity_provider_is_told_of_it() -> None:
+    """API and dashboard know issuer and client; the client's secret is the dashboard's alone, and nobody else hears any of it."""
+    told = {service: sorted(name for name in environment(service) if "OIDC" in name) for service in OURS}
+    both = ["GRIDLINE_OIDC_CLIENT_ID", "GRIDLINE_OIDC_ISSUER"]
+    assert {service: names for service, names in told.items() if names} == {
+        "api": both,
+        "dashboard": sorted([*both, "GRIDLINE_OIDC_CLIENT_SECRET"]),
+    }
+
+
+def test_the_dashboard_reaches_the_api_alone() -> None:
+    """Every address that a customer-facing page knows is the API's or the host's own."""
     hosts = {urlsplit(value).hostname for value in environment("dashboard").values()} - {None, "localhost"}
     assert hosts <= DASHBOARD_KNOWS
 

@@ -18,9 +18,11 @@ from api.reference.refusals import REFUSALS
 from gridline.batches import requests as batch_requests
 from gridline.files import requests as file_requests
 from gridline.profiles.profile import FOLDER, load
+from gridline.settings import Settings
 
 PAGE = "docs/openapi.json"
 DIALECTS = sorted(one.stem for one in FOLDER.glob("*.toml"))
+IDENTITIES = "identities"
 OURS = {
     "createFile", "listFiles", "retrieveFile", "deleteFile", "downloadFile", "createUpload", "addUploadPart",
     "completeUpload", "cancelUpload", "createBatch", "listBatches", "retrieveBatch", "cancelBatch", "listModels",
@@ -29,9 +31,12 @@ OURS = {
 """OpenAI's names of the calls that we share."""
 
 
-@pytest.fixture(scope="module", params=DIALECTS)
+@pytest.fixture(scope="module", params=[*DIALECTS, IDENTITIES])
 def document(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """The document of a dialect."""
+    """The document of a dialect, or of a platform that believes an identity provider."""
+    if request.param == IDENTITIES:
+        believing = Settings(oidc_issuer="https://id.example", oidc_client_id="gridline")
+        return build(create_app(load("gridline"), config=believing))
     return build(create_app(load(request.param)))
 
 

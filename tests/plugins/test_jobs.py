@@ -75,6 +75,7 @@ def test_a_job_gets_its_order_and_no_way_into_a_database(
 ) -> None:
     """The order is the only argument after the module; database, Airflow and token secrets stay out of sight."""
     secret = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN GRIDLINE_DATABASE_URL GRIDLINE_AIRFLOW_PASSWORD GRIDLINE_TOKEN_PEPPER"
+    secret += " GRIDLINE_OIDC_CLIENT_SECRET"
     for name in (*secret.split(), "GRIDLINE_STATE_DIR"):
         monkeypatch.setenv(name, "/x")
     seen = tmp_path / "seen"

@@ -26,6 +26,9 @@ _NOT_FOR_PAGES = frozenset(
 )
 """A customer-facing page is given no way into a database."""
 
+_DASHBOARD_ONLY = frozenset({"GRIDLINE_OIDC_CLIENT_SECRET"})
+_NOT_FOR_ENGINES = _NOT_FOR_PAGES | _DASHBOARD_ONLY
+
 _STOP_SECONDS = {"airflow-scheduler": 20, "airflow-worker": 20, "airflow-gpu-worker": 20}
 
 
@@ -39,7 +42,7 @@ class Program:
     name: str
     argv: tuple[str, ...]
     added: Callable[[], Mapping[str, str]] = dict
-    hidden: frozenset[str] = frozenset()
+    hidden: frozenset[str] = _DASHBOARD_ONLY
     waits: bool = True
     once: bool = False
     stop_signal: str = "TERM"
@@ -88,7 +91,7 @@ def _foundation(config: Settings) -> list[Program]:
     found = [
         Program(INITIALISING, _module("gridline.operate.stack.initialising"), waits=False, once=True),
         Program(
-            "engine-keeper", (engine, "-m", "gpu_jobs.engine_keeper"), hidden=_NOT_FOR_PAGES, waits=False,
+            "engine-keeper", (engine, "-m", "gpu_jobs.engine_keeper"), hidden=_NOT_FOR_ENGINES, waits=False,
             stop_seconds=20,
         ),
         Program(WARMING, _module("gridline.operate.stack.warming"), waits=False, once=True),

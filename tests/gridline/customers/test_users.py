@@ -96,12 +96,17 @@ def test_what_is_no_e_mail_is_refused_by_its_name(wrong: object) -> None:
 
 
 def test_who_only_reads_sees_no_hash(database: Engine, server: postgres.Postgres, database_name: str) -> None:
-    """The read-only role can count users, and read neither their password hashes nor any session."""
+    """The read-only role can count users, and read neither their password hashes, nor who they are elsewhere, nor any session."""
     engine = create_engine(server.url(postgres.READ, database_name))
     try:
         with engine.connect() as connection:
             assert connection.execute(text("SELECT count(email) FROM users")).scalar_one() == 0
-        for secret in ("SELECT password_hash FROM users", "SELECT hash FROM sessions"):
+            assert connection.execute(text("SELECT count(issuer) FROM identities")).scalar_one() == 0
+        for secret in (
+            "SELECT password_hash FROM users",
+            "SELECT hash FROM sessions",
+            "SELECT subject FROM identities",
+        ):
             with engine.connect() as connection, pytest.raises(ProgrammingError, match="permission denied"):
                 connection.execute(text(secret))
     finally:

@@ -83,6 +83,17 @@ def test_pages_and_engines_are_shown_no_database(tmp_path: Path, monkeypatch: py
         assert [value for value in seen.values() if "psycopg" in value or value == "pepper"] == []
 
 
+def test_the_secret_at_the_identity_provider_is_the_dashboards(
+    config: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every other program runs without it; API and dashboard both know whom to believe."""
+    monkeypatch.setenv("GRIDLINE_OIDC_CLIENT_SECRET", "hush")
+    monkeypatch.setenv("GRIDLINE_OIDC_ISSUER", "https://id.example")
+    seen = {name: one.environment() for name, one in programs(config).items()}
+    assert [name for name, one in seen.items() if "hush" in one.values()] == ["dashboard"]
+    assert {seen[name]["GRIDLINE_OIDC_ISSUER"] for name in ("api", "dashboard")} == {"https://id.example"}
+
+
 def test_programs_keep_their_bytecode(config: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A shell that forbids bytecode does not make every program parse every source file at every start."""
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")

@@ -72,6 +72,8 @@ def test_an_inner_id_gives_way_to_the_outer_one_even_after_an_error() -> None:
         ("password=hunter2 host=x", "hunter2"),
         ('{"airflow_password": "hunter2"}', "hunter2"),
         ("GRIDLINE_TOKEN_PEPPER=hunter2", "hunter2"),
+        ("GRIDLINE_OIDC_CLIENT_SECRET=hunter2", "hunter2"),
+        ("got eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJodW50ZXIyIn0.c2ln from it", "eyJzdWIi"),
     ],
 )
 def test_secrets_never_reach_a_line(capture: Capture, text: str, secret: str) -> None:
