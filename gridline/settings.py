@@ -110,7 +110,7 @@ class Settings:
     parts: str = _setting("", "Programs of the stack that run here, as api,keeper,…; empty: all of them.")
     pools: str = _setting(
         '[{"name": "local", "gpus": 1, "models": ["*"], "datacenter": false}]',
-        "GPU pools as a JSON list: name, gpus (leases at once), models served, datacenter or not.",
+        "GPU pools as a JSON list: name, gpus (leases at once), models served, datacenter or not, aws_batch if its jobs run there.",
     )
     deferred_runs_max: int = _setting(8, "Runs that may wait inside Airflow; further ones are parked.")
     engine_python: str = _setting("", "Python of the engine environment; empty: .venv-engine/bin/python.")

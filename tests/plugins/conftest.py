@@ -60,7 +60,7 @@ def aws_world(airflow_home: Path, aws: Aws, yard: Yard, monkeypatch: pytest.Monk
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import airflow.providers.amazon.aws.hooks.batch_client
-        import airflow.providers.amazon.aws.links.batch  # noqa: F401
+        import airflow.providers.amazon.aws.links.batch  # noqa: F401  # what our modules import, without its warnings
     from airflow.sdk.bases import operator
 
     monkeypatch.setattr(operator.ExecutorSafeguard, "test_mode", True)
