@@ -4,13 +4,13 @@ All calls go through the amazon provider's hook, so its ways of finding a region
 environment or the machine's role: the object store's are found the same way.
 """
 
-import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gridline.capacity.pools import AwsBatch
+from gridline.clock import SystemClock, unix
 from gridline.lines.exits import JobExit
 from gridline.lines.orders import JobOrder
 
@@ -158,7 +158,7 @@ def short(order: JobOrder) -> JobOrder:
 
 
 def _seconds_left(order: JobOrder) -> int:
-    left = (order.deadline_unix or 0) - int(time.time())
+    left = (order.deadline_unix or 0) - unix(SystemClock().now())
     return max(_SHORTEST_TIMEOUT, left + LATE_SECONDS)
 
 

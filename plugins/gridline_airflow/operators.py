@@ -89,6 +89,8 @@ class InferPartition(BaseOperator):
         if self._killed:
             end_job(place.region, job_id, why="Its task was stopped.")
             return remote.end(batch_id, self.partition, order.lease_id, JobExit.STOPPED)
+        # The submit may have taken long, and the triggerer's first look comes later still. What is unwanted it will see.
+        remote.unwanted([order.lease_id], placing=[order.lease_id])
         trigger = AwsJobTrigger(
             batch_id=batch_id,
             partition=self.partition,

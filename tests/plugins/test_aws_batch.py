@@ -4,7 +4,7 @@ import json
 import logging
 import subprocess
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ import pytest
 from gridline.capacity import leases, remote
 from gridline.capacity.leases import Outcome
 from gridline.capacity.pools import AwsBatch
+from gridline.limits import LEASE_TTL_SECONDS
 from gridline.lines.exits import JobExit
 from gridline.lines.orders import JobOrder
 from gridline.settings import ROOT, Settings
@@ -156,6 +157,21 @@ def test_a_task_that_is_stopped_while_it_submits_leaves_no_job(aws_world: World)
     (job,) = aws_world.aws.jobs
     assert job.stop
     assert [one.outcome for one in aws_world.yard.attempts()] == [Outcome.STOPPED]
+
+
+def test_a_slow_submit_costs_no_lease(aws_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lease has its full time when the task defers, however long AWS took to answer."""
+    jobs = aws_world.rooms.aws_batch.Jobs
+    submit = jobs.submit
+
+    def slow(self: object, *given: object, **named: object) -> object:
+        aws_world.yard.clock.advance(seconds=40)
+        return submit(self, *given, **named)
+
+    monkeypatch.setattr(jobs, "submit", slow)
+    aws_world.submitted(aws_world.granted())
+    (lease,) = aws_world.yard.leases(live=True)
+    assert lease.expires_at == aws_world.yard.clock.now() + timedelta(seconds=LEASE_TTL_SECONDS)
 
 
 def test_a_pool_without_aws_runs_its_jobs_here(aws_world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,6 +129,7 @@ def test_many_jobs_are_one_stream(aws_world: World) -> None:
     async def heard() -> list[int]:
         async def news() -> Any:
             yield {}
+            yield {"another": {"ended": True, "job_exit": 1}}
             yield rooms.aws_triggers.Watch(REGION).look({first: "lease_0", second: "lease_1"})
 
         told = []
