@@ -126,6 +126,8 @@ START_BOUND_SECONDS = {"24h": 12 * 3600, "72h": 48 * 3600}
 
 LEASE_TTL_SECONDS = 45
 GRANT_CLAIM_SECONDS = 60
+PLACING_SECONDS_MAX = 1_800
+"""A job that runs elsewhere is waited for so long until its machine is there; then its lease is given back."""
 ENGINE_PAUSE_SECONDS = 10
 PROGRESS_INTERVAL_SECONDS = 2
 SEGMENT_LINES_MAX = 100

@@ -107,7 +107,7 @@ class Settings:
     parts: str = setting("", "Programs of the stack that run here, as api,keeper,…; empty: all of them.")
     pools: str = setting(
         '[{"name": "local", "gpus": 1, "models": ["*"], "datacenter": false}]',
-        "GPU pools as a JSON list: name, gpus (leases at once), models served, datacenter or not.",
+        "GPU pools as a JSON list: name, gpus (leases at once), models served, datacenter or not, aws_batch if its jobs run there.",
     )
     deferred_runs_max: int = setting(8, "Runs that may wait inside Airflow; further ones are parked.")
     engine_python: str = setting("", "Python of the engine environment; empty: .venv-engine/bin/python.")

@@ -51,7 +51,24 @@ def begin(batch_id: str, number: int) -> JobOrder | Literal["over"] | None:
             return None
         leases.claim(work, lease)
         _start(work, batch, part)
-        return _order(work, batch, part, lease)
+        earlier = _earlier(work, batch, part)
+        attempt = _started(work, part, lease, number=earlier[-1].number + 1 if earlier else 1)
+        return _order(batch, attempt, earlier)
+
+
+def begun(batch_id: str, number: int) -> JobOrder | None:
+    """The order of the attempt that runs under the partition's claimed lease; None when there is none.
+
+    For whoever finds a job again that it, or a task before it, started elsewhere.
+    """
+    with unit_of_work() as work:
+        batch = moves.locked(work, batch_id)
+        part = leases.partition(work, batch, number)
+        lease = leases.live(work, batch_id, number)
+        if lease is None or lease.claimed_at is None:
+            return None
+        *earlier, attempt = _earlier(work, batch, part)
+        return _order(batch, attempt, earlier)
 
 
 def end(
@@ -111,24 +128,27 @@ def _start(work: Work, batch: Batch, part: Partition) -> None:
         work.notify("batches")
 
 
-def _order(work: Work, batch: Batch, part: Partition, lease: Lease) -> JobOrder:
-    earlier = work.session.scalars(
-        select(Attempt)
-        .where(Attempt.batch_id == batch.id, Attempt.partition == part.number)
-        .order_by(Attempt.number)
-    ).all()
-    number = earlier[-1].number + 1 if earlier else 1
-    work.session.add(
-        Attempt(
-            batch_id=batch.id, partition=part.number, number=number, lease_id=lease.id, started_at=work.now
-        )
+def _earlier(work: Work, batch: Batch, part: Partition) -> list[Attempt]:
+    """The partition's attempts, oldest first."""
+    mine = select(Attempt).where(Attempt.batch_id == batch.id, Attempt.partition == part.number)
+    return list(work.session.scalars(mine.order_by(Attempt.number)))
+
+
+def _started(work: Work, part: Partition, lease: Lease, *, number: int) -> Attempt:
+    attempt = Attempt(
+        batch_id=part.batch_id, partition=part.number, number=number, lease_id=lease.id, started_at=work.now
     )
+    work.session.add(attempt)
+    return attempt
+
+
+def _order(batch: Batch, attempt: Attempt, earlier: list[Attempt]) -> JobOrder:
     return JobOrder(
-        spec_key=layout.partition_spec_key(batch.id, part.number),
-        attempt_prefix=_prefix(batch, part, number, lease.id),
+        spec_key=layout.partition_spec_key(batch.id, attempt.partition),
+        attempt_prefix=_prefix(attempt),
         earlier_prefixes=tuple(
             # An attempt whose engine never became healthy wrote no segment, and there may be very many of them.
-            _prefix(batch, part, one.number, one.lease_id)
+            _prefix(one)
             for one in earlier
             if one.outcome != Outcome.ENGINE_UNHEALTHY
         ),
@@ -136,8 +156,8 @@ def _order(work: Work, batch: Batch, part: Partition, lease: Lease) -> JobOrder:
     )
 
 
-def _prefix(batch: Batch, part: Partition, attempt: int, lease_id: str) -> str:
-    return layout.attempt_prefix(batch.id, part.number, attempt, lease_id)
+def _prefix(attempt: Attempt) -> str:
+    return layout.attempt_prefix(attempt.batch_id, attempt.partition, attempt.number, attempt.lease_id)
 
 
 def _outcome(work: Work, lease_id: str, job_exit: JobExit | None) -> Outcome:

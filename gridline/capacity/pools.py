@@ -14,16 +14,30 @@ from gridline.errors import SettingInvalid
 EVERY_MODEL = "*"
 
 _SHAPE = '{"name": "local", "gpus": 1, "models": ["*"], "datacenter": false}'
+_AWS_SHAPE = '{"job_queue": "gpus", "job_definition": "gridline-gpu", "region": "eu-central-1"}'
+
+
+@dataclass(frozen=True)
+class AwsBatch:
+    """Where a pool's jobs are submitted to: names or ARNs. Without a region it is AWS's own default."""
+
+    job_queue: str
+    job_definition: str
+    region: str = ""
 
 
 @dataclass(frozen=True)
 class PoolSetting:
-    """One pool: leases at once, the models it serves (``*``: every one), and whether its hosts stand in a datacenter."""
+    """One pool: leases at once, the models it serves (``*``: every one), and whether its hosts stand in a datacenter.
+
+    With ``aws_batch`` its jobs are AWS Batch jobs, else subprocesses of the task.
+    """
 
     name: str
     gpus: int
     models: tuple[str, ...]
     datacenter: bool
+    aws_batch: AwsBatch | None = None
 
 
 def seed(work: Work, pools_json: str) -> None:
@@ -63,15 +77,41 @@ def parse(pools_json: str) -> list[PoolSetting]:
     return pools
 
 
+def aws_batch_of(pools_json: str, pool: str) -> AwsBatch | None:
+    """Where that pool's jobs are submitted to; None: they are subprocesses, or the setting no longer names the pool."""
+    return next((one.aws_batch for one in parse(pools_json) if one.name == pool), None)
+
+
 def _pool(stated: Any) -> PoolSetting:
-    match stated:
+    rest = (
+        {name: value for name, value in stated.items() if name != "aws_batch"} if _is_object(stated) else {}
+    )
+    match rest:
         case {"name": str(name), "gpus": int(gpus), "models": [*models], "datacenter": bool(datacenter)} if (
-            len(stated) == 4  # noqa: PLR2004  # the pattern's four keys and no other
+            len(rest) == 4  # noqa: PLR2004  # the pattern's four keys and no other
             and name
             and gpus >= 0
             and not isinstance(gpus, bool)
             and models
             and all(isinstance(one, str) and one for one in models)
         ):
-            return PoolSetting(name=name, gpus=gpus, models=tuple(models), datacenter=datacenter)
-    raise SettingInvalid(f"GRIDLINE_POOLS: a pool looks like {_SHAPE}, got {json.dumps(stated)}.")
+            aws_batch = _aws_batch(name, stated["aws_batch"]) if "aws_batch" in stated else None
+            return PoolSetting(name, gpus, tuple(models), datacenter, aws_batch=aws_batch)
+    raise SettingInvalid(
+        f'GRIDLINE_POOLS: a pool looks like {_SHAPE}, with "aws_batch" where its jobs run there, got {json.dumps(stated)}.'
+    )
+
+
+def _aws_batch(pool: str, stated: Any) -> AwsBatch:
+    needed, known = {"job_queue", "job_definition"}, {"job_queue", "job_definition", "region"}
+    texts = _is_object(stated) and all(isinstance(one, str) and one for one in stated.values())
+    if not (texts and needed <= set(stated) <= known):
+        raise SettingInvalid(
+            f'GRIDLINE_POOLS: "aws_batch" of the pool {pool!r} looks like {_AWS_SHAPE} (region may be left out), '
+            f"got {json.dumps(stated)}."
+        )
+    return AwsBatch(**stated)
+
+
+def _is_object(stated: Any) -> bool:
+    return isinstance(stated, dict)

@@ -39,6 +39,7 @@ OUR_MODULES = (
     "gridline.batches.finishing",
     "gridline.capacity.waiting",
     "gridline.capacity.attempts",
+    "gridline.capacity.remote",
     "gridline.lines.checking",
     "gridline.lines.collating",
 )
