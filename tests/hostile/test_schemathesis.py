@@ -129,7 +129,7 @@ def test_the_call_of_an_identity_provider_holds_it_too(
         for name, good in {"id_token": provider.id_token("n"), "nonce": "n"}.items():
             monkeypatch.setitem(MORE_THAN_A_SCHEMA, name, good)
         with live(create_app(config=believing)) as address:
-            attempt("signInWithIdentity", address, session, examples=10)
+            attempt("signInWithIdentity", address, session, examples=20)
 
 
 @pytest.mark.conformance
