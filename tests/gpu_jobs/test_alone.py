@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from gpu_jobs.engine_start import lines_at_once
+from gridline.catalog.cards import catalogue
 from gridline.lines.exits import JobExit
-from gridline.settings import ROOT
+from gridline.operate.engines import wanted
+from gridline.settings import ROOT, settings
 from gridline.storage import Store
 from tests.gpu_jobs.conftest import STUB, Partition, environment, until
 
@@ -26,7 +28,9 @@ def partition(short_path: Path) -> Partition:
     return Partition(Store(url), url, short_path / "nobody.sock", short_path / "journal.jsonl", batch_id)
 
 
-def start(partition: Partition, engine: str = STUB) -> "subprocess.Popen[str]":
+def start(
+    partition: Partition, engine: str = STUB, *, python: str = sys.executable, models: Path | None = None
+) -> "subprocess.Popen[str]":
     """The job as its container runs it, with a folder of its own for temporary files."""
     scratch = partition.journal.parent / "tmp"
     scratch.mkdir()
@@ -34,7 +38,8 @@ def start(partition: Partition, engine: str = STUB) -> "subprocess.Popen[str]":
         partition.journal.parent / "state",
         GRIDLINE_STORE_URL=partition.url,
         GRIDLINE_ENGINE_COMMAND=engine,
-        GRIDLINE_ENGINE_PYTHON=sys.executable,
+        GRIDLINE_ENGINE_PYTHON=python,
+        GRIDLINE_MODELS_DIR=str(models or ""),
         TMPDIR=str(scratch),
     )
     program = [sys.executable, "-m", "gpu_jobs.alone", partition.order().to_json()]
@@ -114,3 +119,34 @@ def test_a_killed_job_takes_its_engines_along(partition: Partition) -> None:
         return [one for one in left_of(partition) if not one.startswith(str(partition.journal.parent))]
 
     until(lambda: not processes_left())
+
+
+@pytest.mark.engine
+@pytest.mark.timeout(900)
+def test_a_real_engine_answers_it(short_path: Path) -> None:
+    """As in its image, the platform's Python runs the job beside a real engine of the engine's environment."""
+    model = "all-minilm-l6-v2"
+    python, models = settings().engine_interpreter, short_path / "models"
+    subprocess.run(
+        [python, "-m", "gpu_jobs.prepare", "--model", model],
+        cwd=ROOT,
+        env=environment(short_path, GRIDLINE_MODELS_DIR=str(models)),
+        check=True,
+    )
+    url, card = (short_path / "objects").as_uri(), catalogue()[model]
+    partition = Partition(
+        Store(url),
+        url,
+        short_path / "nobody.sock",
+        short_path / "none",
+        "batch-real",
+        endpoint=card.endpoints[0],
+        spec_model=wanted(card),
+        line_seconds_max=300,
+    )
+    partition.write([], bodies=[{"input": "Paris"}, {"input": "tax"}])
+    job = start(partition, engine="", python=python, models=models)
+    assert job.wait(600) == JobExit.DONE, log_of(partition).read_text()
+    assert left_of(partition) == []
+    assert [(row.line, row.code) for row in partition.rows()] == [(0, None), (1, None)]
+    assert all(len(json.loads(row.body)["data"][0]["embedding"]) == 384 for row in partition.rows())

@@ -81,10 +81,12 @@ class World:
 class Aws:
     """A queue and a job definition at an endpoint, and the hand that moves jobs on."""
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, asked: list[dict[str, Any]]) -> None:
         import boto3
 
         self.endpoint = endpoint
+        self.asked = asked
+        """Every submit as it arrived: moto forgets some of it."""
         told = {"region_name": REGION, "aws_access_key_id": "x", "aws_secret_access_key": "x"}
         self.client: Any = boto3.client("batch", endpoint_url=endpoint, **told)
         role = boto3.client("iam", endpoint_url=endpoint, **told).create_role(
@@ -151,7 +153,7 @@ class Aws:
 @contextmanager
 def running_aws() -> Iterator[Aws]:
     """A server of its own, whose jobs start no container, and tell their exit codes as AWS does and moto does not."""
-    from moto.batch import models
+    from moto.batch import models, responses
     from moto.server import ThreadedMotoServer
 
     details = models.Job._container_details
@@ -161,13 +163,21 @@ def running_aws() -> Iterator[Aws]:
         told: dict[str, Any] = details(job)
         return told | ended
 
+    submit = responses.BatchResponse.submitjob
+    asked: list[dict[str, Any]] = []
+
+    def noted(response: Any) -> Any:
+        asked.append(json.loads(response.body))
+        return submit(response)
+
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(responses.BatchResponse, "submitjob", noted)
         patch.setattr(models.Job, "start", lambda job: None)
         patch.setattr(models.Job, "_container_details", with_exit_code)
         server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
         server.start()
         try:
             host, port = server.get_host_and_port()
-            yield Aws(f"http://{host}:{port}")
+            yield Aws(f"http://{host}:{port}", asked)
         finally:
             server.stop()

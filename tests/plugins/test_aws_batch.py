@@ -40,6 +40,7 @@ def test_a_partition_is_submitted_and_its_task_defers(
     *program, order = aws_world.aws.command(job)
     assert program == ["python", "-m", "gpu_jobs.alone"]
     assert JobOrder.from_json(order) == remote.begun(batch, 0)
+    assert aws_world.aws.asked[-1]["retryStrategy"] == {"attempts": 1}
     assert aws_world.aws.tags(job) == {"gridline-batch": batch}
     assert f"region={REGION}#jobs/detail/{job.job_id}" in caplog.text
 

@@ -90,6 +90,16 @@ def test_a_cancelled_batch_waits_for_no_machine(yard: Yard, batch: str) -> None:
     assert remote.unwanted([lease], placing=[lease]) == {lease}
 
 
+def test_a_late_batch_waits_for_no_machine(yard: Yard, batch: str) -> None:
+    """Past its deadline nothing would come of the machine."""
+    yard.change(batch, any_line_ran=True)
+    yard.clock.advance(hours=23, minutes=50)
+    lease = lease_id(yard.begin(batch))
+    assert remote.unwanted([lease], placing=[lease]) == set()
+    yard.clock.advance(minutes=10)
+    assert remote.unwanted([lease], placing=[lease]) == {lease}
+
+
 def test_without_the_database_every_job_is_wanted(
     yard: Yard, batch: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
