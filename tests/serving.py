@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
 import httpx
 from sqlalchemy import Engine
@@ -17,6 +18,17 @@ from tests.conftest import free_port
 
 ROOT = Path(__file__).resolve().parents[1]
 PEPPER = "pepper"
+
+
+def close_in_its_loop(server: Any) -> None:
+    """Have a waitress server's own loop close it; it then reads nothing more and its ``run`` returns.
+
+    Queued and woken under one lock: else the loop, awake for another reason, may close the very pipe that wakes it first.
+    """
+    trigger = server.trigger
+    with trigger.lock:
+        trigger.thunks.append(server.close)
+        trigger.pull_trigger()
 
 
 @dataclass

@@ -34,6 +34,7 @@ from gridline.operate import postgres, provisioning
 from gridline.settings import read_settings
 from gridline.storage.objects import Store
 from tests.api import described
+from tests.serving import close_in_its_loop
 
 HELD_TO_THE_DOCUMENT: dict[str, list[Callable[..., None]]] = {"response": [described.check]}
 MODEL = "smollm2-135m-instruct"
@@ -84,7 +85,7 @@ def live(app: Flask) -> Iterator[str]:
     thread = Thread(target=server.run, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.effective_port}"
-    server.trigger.pull_trigger(server.close)
+    close_in_its_loop(server)
     thread.join(10)
     server.task_dispatcher.shutdown()
 

@@ -4,7 +4,6 @@ import json
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event, Thread
 from typing import Any
@@ -15,6 +14,7 @@ from flask import Flask, request
 from api import channel, serve
 from api.channel import FLOW_FROM_BYTES, FLOWS_MAX, Channel
 from api.flow import HELD_BYTES_MAX
+from tests.serving import close_in_its_loop
 
 PIECE = b"0123456789abcdef" * 4096
 MEBIBYTE = 1 << 20
@@ -78,9 +78,7 @@ def site() -> Iterator[Site]:
     thread.start()
     yield one
     one.go.set()
-    # The loop may already have closed its pipe when it is pulled for that.
-    with suppress(OSError):
-        server.trigger.pull_trigger(server.close)
+    close_in_its_loop(server)
     thread.join(10)
     server.task_dispatcher.shutdown()
 
