@@ -73,7 +73,7 @@ test-fast: checks-dev ## The domain's and the house's tests, under 30 s: no serv
 .PHONY: test
 test: environments-dev browser lint types ## All tests that show the product works, at most 20 minutes
 	@$(RUN) pytest -q -n 2 -m "not programs and not stack and not engine and not airflow and not browser and not deep and not trial" $(T)
-	@$(RUN) pytest -q -n 2 -m "programs and not deep and not trial" $(T)
+	@$(RUN) pytest -q -n 2 -m "programs and not stack and not engine and not airflow and not browser and not deep and not trial" $(T)
 	@$(RUN) pytest -q -m "(stack or engine or airflow or browser) and not deep and not trial" $(T)
 
 .PHONY: test-deep
