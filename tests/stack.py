@@ -65,7 +65,7 @@ def chat_line(number: int, text: str, *, tokens: int = 24, **body: Any) -> dict[
 
 def long_lines(how_many: int) -> list[dict[str, Any]]:
     """Chat lines that the engine runs all at once and ends one after the other: each writes some tokens more than the last."""
-    return [chat_line(n, f"Tell a long story about {n} ships.", tokens=8 + 6 * n) for n in range(how_many)]
+    return [chat_line(n, f"Tell a long story about {n} ships.", tokens=8 + 3 * n) for n in range(how_many)]
 
 
 def embedding_line(number: int, text: str) -> dict[str, Any]:

@@ -90,7 +90,7 @@ class Service:
         """
         story = [{"role": "user", "content": "Tell a long story about ships."}]
         return [
-            self.chat_line(str(number), messages=story, max_tokens=4 + 24 * number) for number in range(many)
+            self.chat_line(str(number), messages=story, max_tokens=4 + 8 * number) for number in range(many)
         ]
 
     def lines_to_stop(self, many: int) -> list[dict[str, Any]]:
