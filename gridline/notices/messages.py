@@ -76,10 +76,14 @@ def take_for_mail(work: Work) -> Letter | None:
     ).one_or_none()
     if message is None:
         return None
-    pause = min(FIRST_PAUSE_SECONDS << min(message.mail_attempts, 10), PAUSE_SECONDS_MAX)
+    message.mail_due_at = work.now + pause(message.mail_attempts)
     message.mail_attempts += 1
-    message.mail_due_at = work.now + timedelta(seconds=pause)
     return Letter(*work.session.execute(_LETTER.where(Message.id == message.id)).one())
+
+
+def pause(attempts: int) -> timedelta:
+    """How long a mail waits for its next attempt after so many: a minute, then twice as long each time, an hour at most."""
+    return timedelta(seconds=min(FIRST_PAUSE_SECONDS << min(attempts, 10), PAUSE_SECONDS_MAX))
 
 
 def mailed(work: Work, message_id: str) -> None:

@@ -9,7 +9,7 @@ from gridline import limits
 from gridline.customers.tables import User
 from gridline.db.work import Work
 from gridline.notices.mail_choices import CODE
-from gridline.notices.messages import FIRST_PAUSE_SECONDS, PAUSE_SECONDS_MAX
+from gridline.notices.messages import pause
 from gridline.notices.tables import MailChoice, OwedMail
 
 FORGET_ROWS_MAX = 5_000
@@ -39,9 +39,8 @@ def take(work: Work) -> Owed | None:
         work.session.flush()
     if mail is None:
         return None
-    pause = min(FIRST_PAUSE_SECONDS << min(mail.attempts, 10), PAUSE_SECONDS_MAX)
+    mail.due_at = work.now + pause(mail.attempts)
     mail.attempts += 1
-    mail.due_at = work.now + timedelta(seconds=pause)
     email, code = work.session.execute(
         select(User.email, MailChoice.code)
         .join(MailChoice, MailChoice.user_id == User.id)

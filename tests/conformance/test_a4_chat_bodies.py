@@ -25,11 +25,11 @@ STOP_AT_ONCE = [" ", "\n", ".", ","]
 def check_hold(service: Service, ended: Ended, *, output_tokens: int) -> None:
     """The hold is made for the prompts and this many tokens written, where the service shows holds and prices."""
     rates = prices(service, service.chat)
-    hold = service.facts(ended.batch).get("hold")
-    if rates is None or hold is None:
+    facts = service.facts(ended.batch)
+    if rates is None or not facts:
         return
     nanos = ended.batch["usage"]["input_tokens"] * rates[0] + output_tokens * rates[1]
-    assert round(float(hold) * 10**9) == nanos
+    assert round(float(facts["hold"]) * 10**9) == nanos
 
 
 def test_case_57_seeds_and_other_whole_numbers(service: Service, request: pytest.FixtureRequest) -> None:

@@ -173,6 +173,6 @@ def test_case_76_tokens_and_price(service: Service) -> None:
     total = sum(one["prompt_tokens"] for one in usage.values())
     assert (batch["usage"]["input_tokens"], batch["usage"]["output_tokens"]) == (total, 0)
     rates = prices(service, service.embedding)
-    cost = service.facts(batch).get("cost")
-    if rates is not None and cost is not None:
-        assert round(float(cost) * 10**9) == total * rates[0]
+    facts = service.facts(batch)
+    if rates is not None and facts:
+        assert round(float(facts["cost"]) * 10**9) == total * rates[0]
