@@ -160,8 +160,8 @@ def test_a_thousand_waiting_batches_slow_nobody_down(stack: Stack, two_pools: No
             return len(found) == len(real)
 
         eventually(all_wait, seconds=300, what="all real ones wait")
-        # The seeded ones came first in time; the oldest of all are the real ones. The first account had a GPU a moment
-        # ago, for the blocker, and nobody else had one: so the oldest of the second account is next.
+        # The seeded ones came first in time; the oldest of all are the real ones. Of their accounts only the first had
+        # a GPU before, for the blocker: so the second account's oldest is next.
         following = real[1]
         stack.rows(
             "UPDATE batches SET created_at = created_at - interval '1 hour', start_by = start_by - interval '1 hour', "
@@ -183,6 +183,6 @@ def test_a_thousand_waiting_batches_slow_nobody_down(stack: Stack, two_pools: No
             assert one.finished(batch, seconds=400).status == "completed"
     seconds = (claimed_at - freed_at).total_seconds()
     assert "The books hold" in stack.gridline("books")
-    assert (batch_id, seconds < START_SECONDS) == (following, True), (real.index(batch_id), seconds)
+    assert (batch_id, seconds < START_SECONDS) == (following, True), (batch_id, seconds, real)
     assert beside <= SLOWER_MAX * alone, (beside, alone)
     assert busy <= BUSIER_MAX * idle, (busy, idle)
